@@ -256,6 +256,11 @@ impl From<StoreError> for Problem {
                 _ => "counting takes too long at the moment; try again later",
             });
         }
+        if error.is_read_only() {
+            return Self::unavailable(
+                "the database of this server is a read-only replica at the moment: send requests that change data to the server on the primary",
+            );
+        }
         if error.is_transient() {
             OUTAGE.failed("a request", error, Instant::now());
             return Self::unavailable("the database does not respond at the moment");

@@ -194,8 +194,8 @@ impl StoreError {
         if is_transient { Self::Unreachable { url, reason } } else { Self::Rejected { url, reason } }
     }
 
-    /// Whether the server is a read-only replica.
-    pub(crate) fn is_read_only(&self) -> bool {
+    /// Whether the server accepts reads only: a streaming replica, or a primary that is failing over.
+    pub fn is_read_only(&self) -> bool {
         match self {
             Self::Unavailable { source: sqlx::Error::Database(error), .. } => {
                 error.code().as_deref() == Some(POSTGRES_READ_ONLY)

@@ -3,7 +3,9 @@
 mod binary;
 mod crawl;
 mod postgres;
+mod server;
 
 pub use binary::{Finished, binary};
 pub use crawl::{CrawlDir, write_seeds};
 pub use postgres::TestDatabase;
+pub use server::PostgresServer;

@@ -1,10 +1,10 @@
 //! Programs wait for a PostgreSQL server that starts after them.
 
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use agentdex_tests::harness::PostgresServer;
 use testweb::{Host, Web};
 use tokio::time::Instant;
 
@@ -13,46 +13,6 @@ use crate::world::{Api, Backend, TIMEOUT, World, output, text_of};
 
 /// The log line of a program that waits.
 const WAITS: &str = "waiting for the database";
-
-/// A server that the script of the test runner starts late.
-struct LateServer {
-    folder: tempfile::TempDir,
-    port: u16,
-}
-
-impl LateServer {
-    fn planned() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        // PostgreSQL does not run as root, and its user needs access to the directory
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self { folder, port }
-    }
-
-    fn script() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("postgres")
-    }
-
-    fn url(&self, database: &str) -> String {
-        format!("postgres://agentdex@127.0.0.1:{}/{database}", self.port)
-    }
-
-    fn start(&self) {
-        let mut command = Command::new(Self::script());
-        command.arg("start").arg(self.folder.path().join("pg")).arg(self.port.to_string());
-        // the server keeps the inherited descriptors open
-        let status =
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
-        assert!(status.success(), "the server did not start");
-    }
-}
-
-impl Drop for LateServer {
-    fn drop(&mut self) {
-        let stopped = Command::new(Self::script()).arg("stop").arg(self.folder.path().join("pg")).status();
-        assert!(stopped.is_ok_and(|status| status.success()), "the server did not stop");
-    }
-}
 
 struct Waiting {
     name: &'static str,
@@ -110,7 +70,7 @@ pub(crate) async fn programs_wait_for_a_database_that_starts_later() {
     let host = Host::new("sky.test").file("/agent.json", "application/json", airline("book_flight"));
     let mut world = World::start(Backend::Sqlite, Web::builder().host(host)).await;
     world.write_seeds(["sky.test"]);
-    let server = LateServer::planned();
+    let server = PostgresServer::planned().unwrap();
     world.database_url = Some(server.url("postgres"));
 
     let crawler = world.crawler(&[]);
@@ -126,7 +86,7 @@ pub(crate) async fn programs_wait_for_a_database_that_starts_later() {
     for waiting in [&mut crawler, &mut indexer, &mut whole] {
         waiting.wait_for_line(WAITS).await;
         let log = waiting.log();
-        assert!(log.contains("waited_s=0") && log.contains(&format!("127.0.0.1:{}", server.port)), "{log}");
+        assert!(log.contains("waited_s=0") && log.contains(&format!("127.0.0.1:{}", server.port())), "{log}");
     }
 
     // a waiting program stops immediately on a signal
@@ -158,7 +118,7 @@ pub(crate) async fn programs_wait_for_a_database_that_starts_later() {
     );
 
     let starting = std::thread::scope(|scope| scope.spawn(|| server.start()).join());
-    starting.unwrap();
+    starting.unwrap().unwrap();
     crawler.assert_clean_end().await;
     api.wait_until_ready().await;
     let found = async {

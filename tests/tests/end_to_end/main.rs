@@ -24,6 +24,7 @@ mod owners;
 mod privacy;
 mod proxy;
 mod reload;
+mod replicas;
 mod restarts;
 mod stalls;
 mod suffix;
@@ -81,6 +82,11 @@ on_both_back_ends! {
     faults::respects_every_scope_at_once,
     faults::the_api_serves_the_key_of_a_signing_crawler,
     stalls::a_stalled_crawler_continues_its_visits,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_apis_read_from_a_streaming_replica() {
+    replicas::apis_read_from_a_streaming_replica().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

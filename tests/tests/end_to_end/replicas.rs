@@ -1,0 +1,162 @@
+//! APIs on a streaming replica of PostgreSQL: reads are those of the primary, writes are refused with the reason, and lag is only delay.
+
+use std::time::Duration;
+
+use agentdex_tests::harness::PostgresServer;
+use reqwest::{Response, StatusCode};
+use serde_json::{Value, json};
+use sqlx::Connection as _;
+use testweb::{Host, Web};
+
+use crate::flow::airline;
+use crate::world::{Api, Backend, TIMEOUT, World, client};
+
+const SITE: &str = "sky.test";
+
+/// What a client of an API can read, with the places of the ids of one capability and its manifest.
+const READS: [&str; 13] = [
+    "/search?q=book+flight",
+    "/search?site=sky.test&facets=format",
+    "/suggest?q=fl",
+    "/sites",
+    "/sites/sky.test",
+    "/capabilities/CAPABILITY",
+    "/capabilities/CAPABILITY/similar",
+    "/manifests/MANIFEST",
+    "/changes",
+    "/export.jsonl",
+    "/semantic-types",
+    "/stats",
+    "/metrics",
+];
+
+/// A primary with a crawled site and its index, a replica, and an API on each.
+struct Replicated {
+    world: World,
+    primary: PostgresServer,
+    replica: PostgresServer,
+    on_primary: Api,
+    on_replica: Api,
+}
+
+impl Replicated {
+    async fn start() -> Self {
+        let host = Host::new(SITE).file("/agent.json", "application/json", airline("book_flight"));
+        let mut world = World::start(Backend::Sqlite, Web::builder().host(host)).await;
+        world.write_seeds([SITE]);
+        let (primary, replica) = (PostgresServer::planned().unwrap(), PostgresServer::planned().unwrap());
+        primary.start().unwrap();
+        world.database_url = Some(primary.url("postgres"));
+        world.crawl(&[]);
+        world.index();
+        replica.start_as_replica_of(&primary).unwrap();
+        let on_primary = world.api().await;
+        world.database_url = Some(replica.url("postgres"));
+        let log = std::fs::File::create(world.path("replica.log")).unwrap();
+        let on_replica = Api::start(&world, |command| {
+            command.stderr(log);
+        });
+        on_replica.wait_until_ready().await;
+        world.database_url = Some(primary.url("postgres"));
+        Self { world, primary, replica, on_primary, on_replica }
+    }
+
+    /// The paths that clients read.
+    async fn paths(&self) -> Vec<String> {
+        let found = self.on_primary.get("/search?q=book+flight").await;
+        let first = &found["results"][0];
+        let of = |name: &str| first[name].as_str().unwrap_or_else(|| panic!("no {name}: {found}")).to_owned();
+        let (capability, manifest) = (of("id"), of("manifest_id"));
+        READS.map(|path| path.replace("CAPABILITY", &capability).replace("MANIFEST", &manifest)).to_vec()
+    }
+
+    async fn on_replica_server(&self, statement: &'static str) {
+        let mut connection = sqlx::PgConnection::connect(&self.replica.url("postgres")).await.unwrap();
+        sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+    }
+
+    /// The actions that an API shows for the site.
+    async fn actions(api: &Api) -> String {
+        api.get("/sites/sky.test").await["capabilities"].to_string()
+    }
+
+    /// Waits until the API on the replica shows an action.
+    async fn wait_for(&self, action: &str) {
+        let shown = async {
+            while !Self::actions(&self.on_replica).await.contains(action) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(TIMEOUT, shown).await.expect("the replica did not catch up");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a client of the local api")]
+async fn post(api: &Api, path: &str, body: &Value) -> Response {
+    let request = client().post(format!("{}{path}", api.base())).header("content-type", "application/json");
+    request.body(body.to_string()).send().await.unwrap()
+}
+
+/// Everything that can be read is the same on both. Writes succeed on the primary alone.
+async fn assert_reads_and_refused_writes(of: &Replicated) {
+    for path in of.paths().await {
+        let here = of.on_primary.try_get(&path).await.unwrap();
+        let there = of.on_replica.try_get(&path).await.unwrap();
+        assert_eq!((here.status(), there.status()), (StatusCode::OK, StatusCode::OK), "{path}");
+    }
+    for path in ["/sites/sky.test", "/changes"] {
+        assert_eq!(of.on_primary.get(path).await, of.on_replica.get(path).await, "{path}");
+    }
+    let writes = [
+        ("/sites", json!({"domain": "other.test"})),
+        ("/reports", json!({"site": SITE, "reason": "spam"})),
+    ];
+    for (path, body) in writes {
+        let refused = post(&of.on_replica, path, &body).await;
+        let status = refused.status();
+        let text = refused.text().await.unwrap();
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{path}: {text}");
+        assert!(text.contains("read-only") && text.contains("primary"), "{path}: {text}");
+        let accepted = post(&of.on_primary, path, &body).await;
+        assert!(accepted.status().is_success(), "{path}: {}", accepted.text().await.unwrap());
+    }
+    let log = std::fs::read_to_string(of.world.path("replica.log")).unwrap();
+    assert!(!log.contains("the database is unavailable"), "a refused write is no outage: {log}");
+}
+
+/// A replica that lags shows the earlier state; when it catches up, the later one.
+async fn assert_lag_is_delay(of: &Replicated) {
+    of.on_replica_server("SELECT pg_wal_replay_pause()").await;
+    of.world.web.set_file(SITE, "/agent.json", "application/json", airline("cancel_flight"));
+    of.world.crawl(&["--revisit", "0s"]);
+    assert!(Replicated::actions(&of.on_primary).await.contains("cancel_flight"));
+    assert!(Replicated::actions(&of.on_replica).await.contains("book_flight"));
+    assert!(of.on_replica.try_get("/readyz").await.unwrap().status().is_success());
+    of.on_replica_server("SELECT pg_wal_replay_resume()").await;
+    of.wait_for("cancel_flight").await;
+    let feed = "/changes?limit=1000";
+    assert_eq!(of.on_primary.get(feed).await, of.on_replica.get(feed).await);
+}
+
+/// After the primary is lost and the replica is promoted, the API on it accepts writes without a restart.
+async fn assert_promotion(of: Replicated) {
+    let Replicated { mut world, primary, replica, on_primary, on_replica } = of;
+    drop((on_primary, primary));
+    let mut connection = sqlx::PgConnection::connect(&replica.url("postgres")).await.unwrap();
+    sqlx::raw_sql("SELECT pg_promote()").execute(&mut connection).await.unwrap();
+    let accepted = post(&on_replica, "/sites", &json!({"domain": "third.test"})).await;
+    assert!(accepted.status().is_success(), "{}", accepted.text().await.unwrap());
+    world.database_url = Some(replica.url("postgres"));
+    world.web.set_file(SITE, "/agent.json", "application/json", airline("rebook_flight"));
+    world.crawl(&["--revisit", "0s"]);
+    let shown = Replicated::actions(&on_replica).await;
+    assert!(shown.contains("rebook_flight"), "{shown}");
+    world.assert_polite();
+}
+
+pub(crate) async fn apis_read_from_a_streaming_replica() {
+    let replicated = Replicated::start().await;
+    assert_reads_and_refused_writes(&replicated).await;
+    assert_lag_is_delay(&replicated).await;
+    assert_promotion(replicated).await;
+}
