@@ -12,6 +12,7 @@ pub(crate) mod diff;
 pub(crate) mod home;
 pub(crate) mod listed_by;
 pub(crate) mod liveness;
+mod named_by_others;
 pub(crate) mod record;
 pub(crate) mod search;
 pub(crate) mod search_parameters;

@@ -1,7 +1,7 @@
 //! All data about a site, for its owner: fetches with their reasons, found manifests, violated rules of specifications, and the time of the
 //! next visit.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -10,6 +10,7 @@ use manifest::{
     CapabilityId, ContentHash, Detection, Discovery, Finding, Format, IdentityMark, ManifestId, ManifestUrl,
     SafetyClass, SiteName,
 };
+use percent_encoding::percent_decode_str;
 use policy::{AbuseReason, FetchOutcome, Status};
 use serde::Serialize;
 use store::{
@@ -18,7 +19,6 @@ use store::{
 };
 use utoipa::ToSchema;
 
-use super::TEXT_IS;
 use super::claim::OwnerMark;
 use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarations};
 use super::listed_by::{Comparable, ListedBy, listings, of_site};
@@ -26,6 +26,7 @@ use super::liveness::Liveness;
 use super::shown::{CapabilityCounts, Others, ShownCapability, shown_capabilities};
 use super::site_hosts::{HostLine, host_line};
 use super::sites::SiteLine;
+use super::{TEXT_IS, named_by_others};
 use crate::clock;
 use crate::manifests::{ManifestReader, SiteManifests};
 use crate::problem::Problem;
@@ -72,13 +73,14 @@ pub(crate) struct SiteAnswer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, value_type = Vec<crate::openapi::liveness::Liveness>)]
     pub(crate) liveness: Vec<Liveness>,
-    /// At most 200 of the hosts: first the host with the name of the site, then hosts that received requests.
+    /// At most 200 of the hosts: first the host with the name of the site, then hosts that received requests. Excludes hosts that only
+    /// clients or other sites named and that have no manifest.
     pub(crate) hosts: Vec<HostLine>,
     /// How many hosts there are.
     pub(crate) hosts_total: u64,
-    /// Excludes URLs that clients submitted and that have no manifest, because strangers chose the text of these URLs.
+    /// Excludes URLs that only clients or other sites named and that have no manifest, because strangers chose the text of these URLs.
     pub(crate) resources: Vec<ResourceLine>,
-    /// Number of excluded URLs: submitted by clients, without a manifest.
+    /// Number of excluded URLs: named by clients or other sites alone, without a manifest.
     pub(crate) submitted_without_manifest: u64,
     /// Contradictions between declarations of one capability. At most 200 capabilities are compared.
     #[schema(value_type = Vec<crate::openapi::schemas::Contradiction>)]
@@ -330,7 +332,7 @@ fn answer(
         }
     }
     let SiteReport { summary, mut state, hosts_total, blocked, suspended, mut visits, lease } = report;
-    let submitted_without_manifest = leave_out_submitted(&mut state.resources, &mut visits);
+    let submitted_without_manifest = named_by_others::leave_out(&summary.name, &mut state, &mut visits);
     let last = last_fetches(&visits);
     let resources = state.resources.into_iter().map(|resource| {
         let manifest = resource.manifest_id.as_ref().and_then(|id| manifests.remove(id));
@@ -362,17 +364,6 @@ fn answer(
     }
 }
 
-/// Removes the URLs that clients submitted and that have no manifest, with their fetches. Returns how many URLs there were.
-fn leave_out_submitted(resources: &mut Vec<ResourceState>, visits: &mut [VisitReport]) -> u64 {
-    let before = resources.len();
-    resources.retain(|resource| resource.discovery != Discovery::Submitted || resource.manifest_id.is_some());
-    let listed: HashSet<&ManifestUrl> = resources.iter().map(|resource| &resource.url).collect();
-    for visit in visits {
-        visit.fetches.retain(|fetch| fetch.discovery != Discovery::Submitted || listed.contains(&fetch.url));
-    }
-    (before - resources.len()) as u64
-}
-
 /// The latest fetch of each URL in the listed visits, which come latest first.
 fn last_fetches(visits: &[VisitReport]) -> HashMap<ManifestUrl, &FetchReport> {
     let mut last = HashMap::new();
@@ -389,14 +380,13 @@ fn resource_line(
     manifest_left_out: Option<ManifestId>,
 ) -> ResourceLine {
     ResourceLine {
+        addresses_reader: url_addresses_reader(&resource.url)
+            || fetch.and_then(|fetch| fetch.robots_rule.as_deref()).is_some_and(manifest::addresses_reader),
         url: resource.url,
         outcome: resource.outcome,
         reason: fetch.and_then(|fetch| fetch.reason.clone()),
         http_status: resource.status,
         headers: fetch.map(|fetch| fetch.headers.clone()).unwrap_or_default(),
-        addresses_reader: fetch
-            .and_then(|fetch| fetch.robots_rule.as_deref())
-            .is_some_and(manifest::addresses_reader),
         robots_rule: fetch.and_then(|fetch| fetch.robots_rule.clone()),
         discovery: resource.discovery,
         linked_from: resource.linked_from,
@@ -408,6 +398,12 @@ fn resource_line(
         manifest,
         manifest_left_out,
     }
+}
+
+/// Whether the words of a URL address the model that reads them. Words of a path are often joined by hyphens.
+fn url_addresses_reader(url: &ManifestUrl) -> bool {
+    let words = percent_decode_str(url.as_str()).decode_utf8_lossy().replace(['-', '_', '+', '/', '.'], " ");
+    manifest::addresses_reader(&words)
 }
 
 fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest, others: &Others) {

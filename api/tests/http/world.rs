@@ -147,6 +147,12 @@ impl World {
         self.fixture.visit(vec![missing], Vec::new(), now).await;
     }
 
+    /// Saves a later visit with these fetches.
+    pub(crate) async fn visit_found(&self, fetches: Vec<FetchRecord>) {
+        let now = fetched_at() + TimeDelta::hours(2);
+        self.fixture.visit(fetches, Vec::new(), now).await;
+    }
+
     /// Saves a visit to a site that found the proof of this key in its DNS. The validity of keys depends on the machine's clock.
     pub(crate) async fn prove(&self, site: &str, key: &str, proven_at: DateTime<Utc>) {
         let keys = vec![KeyHash::of_key(KeyKind::Owner, key).expect("a key")];

@@ -1,0 +1,77 @@
+//! Removes what only strangers named from the record of a site: anybody can submit or link to a URL, and choose its text.
+//!
+//! Readers could mistake such a text for a statement of the site. A URL of others is listed if it has a manifest.
+
+use std::collections::HashSet;
+
+use manifest::{Discovery, Host, ManifestUrl, SiteName, is_main_host};
+use store::{HostOrigin, HostState, ResourceState, SiteState, VisitReport};
+
+/// Removes URLs and hosts that only clients or other sites named and that have no manifest, with their fetches. Returns the number of URLs.
+pub(super) fn leave_out(site: &SiteName, state: &mut SiteState, visits: &mut [VisitReport]) -> u64 {
+    let of_site = NamedBySite::of(site, state, visits);
+    let before = state.resources.len();
+    state.resources.retain(|resource| resource.manifest_id.is_some() || of_site.names(resource));
+    let listed: HashSet<&ManifestUrl> = state.resources.iter().map(|resource| &resource.url).collect();
+    let mut hosts = of_site.hosts.clone();
+    hosts.extend(listed.iter().map(|url| url.host()));
+    state.hosts.retain(|of| hosts.contains(&of.host));
+    for visit in visits {
+        visit.fetches.retain(|fetch| {
+            listed.contains(&fetch.url)
+                || of_site.would_name(&fetch.url, fetch.discovery, fetch.linked_from.as_ref())
+        });
+    }
+    (before - state.resources.len()) as u64
+}
+
+/// What the site itself or the operator names.
+struct NamedBySite {
+    /// The main host, those to which it redirects, and those of the operator's lists.
+    hosts: HashSet<Host>,
+    urls: HashSet<ManifestUrl>,
+}
+
+impl NamedBySite {
+    fn of(site: &SiteName, state: &SiteState, visits: &[VisitReport]) -> Self {
+        let mut named = Self { hosts: known_hosts(site, &state.hosts, visits), urls: HashSet::new() };
+        // a document that the site names may name further ones
+        loop {
+            let is_new = |of: &&ResourceState| {
+                !named.names(of) && named.would_name(&of.url, of.discovery, of.linked_from.as_ref())
+            };
+            let new: Vec<ManifestUrl> =
+                state.resources.iter().filter(is_new).map(|resource| resource.url.clone()).collect();
+            if new.is_empty() {
+                return named;
+            }
+            named.urls.extend(new);
+        }
+    }
+
+    fn names(&self, resource: &ResourceState) -> bool {
+        self.urls.contains(&resource.url)
+    }
+
+    /// Whether a URL that became known in this way is named by the site. The home page, its headers and robots.txt speak for their host.
+    fn would_name(&self, url: &ManifestUrl, discovery: Discovery, linked_from: Option<&ManifestUrl>) -> bool {
+        match (discovery, linked_from) {
+            (Discovery::Submitted, _) => false,
+            (Discovery::HtmlLink | Discovery::LinkHeader | Discovery::Agentmap, Some(from)) => {
+                self.hosts.contains(&from.host())
+            }
+            (_, Some(from)) => self.urls.contains(from),
+            (_, None) => self.hosts.contains(&url.host()),
+        }
+    }
+}
+
+fn known_hosts(site: &SiteName, hosts: &[HostState], visits: &[VisitReport]) -> HashSet<Host> {
+    let is_main = |host: &Host| is_main_host(site.as_str(), host.as_str());
+    let listed = hosts.iter().filter(|of| is_main(&of.host) || of.origin >= HostOrigin::Collected);
+    let mut known: HashSet<Host> = listed.map(|of| of.host.clone()).collect();
+    let fetches = visits.iter().flat_map(|visit| &visit.fetches);
+    let of_site = fetches.filter(|of| is_main(&of.url.host()) && of.discovery != Discovery::Submitted);
+    known.extend(of_site.filter_map(|fetch| Some(fetch.final_url.as_ref()?.host())));
+    known
+}
