@@ -67,7 +67,7 @@ impl NamedBySite {
 }
 
 fn known_hosts(site: &SiteName, hosts: &[HostState], visits: &[VisitReport]) -> HashSet<Host> {
-    let is_main = |host: &Host| is_main_host(site.as_str(), host.as_str());
+    let is_main = |host: &Host| is_main_host(site, host);
     let listed = hosts.iter().filter(|of| is_main(&of.host) || of.origin >= HostOrigin::Collected);
     let mut known: HashSet<Host> = listed.map(|of| of.host.clone()).collect();
     let fetches = visits.iter().flat_map(|visit| &visit.fetches);

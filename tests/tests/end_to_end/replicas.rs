@@ -107,10 +107,8 @@ async fn assert_reads_and_refused_writes(of: &Replicated) {
     for path in ["/sites/sky.test", "/changes"] {
         assert_eq!(of.on_primary.get(path).await, of.on_replica.get(path).await, "{path}");
     }
-    let writes = [
-        ("/sites", json!({"domain": "other.test"})),
-        ("/reports", json!({"site": SITE, "reason": "spam"})),
-    ];
+    let writes =
+        [("/sites", json!({"domain": "other.test"})), ("/reports", json!({"site": SITE, "reason": "spam"}))];
     for (path, body) in writes {
         let refused = post(&of.on_replica, path, &body).await;
         let status = refused.status();
