@@ -93,7 +93,7 @@ impl Requester<'_> {
     pub(in crate::visit) fn delay_of_source(&self, host: &Host, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.source?;
         let of_host = self.authorities.get(host).and_then(|authority| authority.clock.asked_until());
-        let of_site = self.not_before().filter(|_| is_main_host(self.site.name.as_str(), host.as_str()));
+        let of_site = self.not_before().filter(|_| is_main_host(&self.site.name, host));
         of_host.max(of_site).filter(|until| *until > now)
     }
 
