@@ -566,11 +566,8 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
     for shape in crate::tool_export::ToolShape::ALL {
         within(shape.as_str(), permit, &|| {
             let stored = read(&json);
-            let tool = crate::tool_export::compile(
-                (&stored.manifest, stored.named_by),
-                &stored.manifest.capabilities[0],
-                *shape,
-            );
+            let tool =
+                crate::tool_export::compile((&stored).into(), &stored.manifest.capabilities[0], *shape);
             assert!(tool.is_err());
         });
     }

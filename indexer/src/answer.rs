@@ -57,6 +57,9 @@ pub struct Hit {
     /// Identity of the publisher: the binding of the leading declaration, and its signature.
     #[serde(default)]
     pub identity_marks: Vec<IdentityMark>,
+    /// Who publishes the document of the leading declaration.
+    #[serde(default = "unknown_publisher")]
+    pub publisher: Publisher,
     pub status: Status,
     pub updated_at: DateTime<Utc>,
     /// The declarations in the documents of the site, the leading one first; empty if there is only one.
@@ -68,9 +71,6 @@ pub struct Hit {
     /// The results that are grouped under this one, if the search groups results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Group>,
-    /// Who publishes the document of the leading declaration; not part of the public row.
-    #[serde(skip_serializing, default = "unknown_publisher")]
-    pub publisher: Publisher,
     /// When the capability was first seen; not part of the public row.
     #[serde(skip)]
     pub first_seen_at: DateTime<Utc>,
@@ -137,12 +137,12 @@ impl Hit {
             addresses_reader: capability.addresses_reader,
             source: manifest.source.kind,
             identity_marks: manifest.identity_of(capability, stored.named_by).marks(),
+            publisher: stored.publisher,
             status: stored.status,
             updated_at: stored.changed_at,
             declarations: Vec::new(),
             contradictions: Vec::new(),
             group: None,
-            publisher: stored.publisher,
             first_seen_at: stored.first_seen_at,
             site_endpoints: Vec::new(),
             score: 0.0,
@@ -165,20 +165,6 @@ impl Hit {
     /// The id of the leading declaration in its manifest.
     pub fn declared_id(&self) -> &CapabilityId {
         self.declarations.first().map_or(&self.id, |leading| &leading.id)
-    }
-}
-
-/// The row in the index: the public row, and what its readers need in addition.
-#[derive(Serialize)]
-pub(crate) struct StoredRow<'a> {
-    #[serde(flatten)]
-    row: &'a Hit,
-    publisher: Publisher,
-}
-
-impl<'a> StoredRow<'a> {
-    pub(crate) const fn of(row: &'a Hit) -> Self {
-        Self { row, publisher: row.publisher }
     }
 }
 

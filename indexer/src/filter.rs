@@ -112,6 +112,7 @@ pub(crate) struct FilterSource<'a> {
     /// Protocols of the agent endpoints that the manifest declares; other declarations add none.
     agent_endpoints: BTreeSet<Protocol>,
     pub(crate) named_by: NamedBy,
+    pub(crate) published_by: manifest::Publisher,
     /// Identity of the publisher of the leading declaration; other declarations are not evidence of it.
     identity: Vec<IdentityMark>,
     price: Option<&'a Payment>,
@@ -152,6 +153,7 @@ impl<'a> FilterSource<'a> {
             degraded: capability.degraded,
             agent_endpoints: declared_endpoints(manifest, capability),
             named_by: stored.named_by,
+            published_by: stored.publisher,
             identity: manifest.identity_of(capability, stored.named_by).marks(),
             price: capability.price.as_ref(),
             payment_schemes: payment_schemes(manifest, capability),
@@ -187,6 +189,7 @@ impl<'a> FilterSource<'a> {
             degraded: statement.degraded,
             agent_endpoints: BTreeSet::new(),
             named_by: stored.named_by,
+            published_by: stored.publisher,
             identity: Vec::new(),
             price: statement.price.as_ref(),
             payment_schemes: excerpt.payment_schemes.clone(),
@@ -355,7 +358,7 @@ filters! {
     AgentEndpoint = "agent_endpoint" {
         label: "Agents connect by",
         dashboard_position: Some(2),
-        parameter: Some("Only capabilities of sites with an MCP server or an A2A agent, declared in any of their documents."),
+        parameter: Some("Only capabilities of sites with an MCP server or an A2A agent, declared in a document that speaks for the site."),
         tool_argument: Some("Only capabilities of sites with such an endpoint: an MCP server, an A2A agent."),
         vocabulary: vocabulary!(AgentEndpoint),
         parse: closed::<AgentEndpoint>,

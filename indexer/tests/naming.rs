@@ -116,7 +116,8 @@ fn a_document_of_a_user_does_not_lead_the_near_copy_at_a_usual_path() {
     let text =
         "Cancels one order of books that was placed in the last thirty days, with a full refund to the card.";
     let declared = own("books.example", "cancel_order", text);
-    let listed = upload("books.example", "cancel_order", text);
+    let mut listed = upload("books.example", "cancel_order", text);
+    listed.manifest.name = Some("Books".to_owned());
     let listed = StoredManifest { named_by: NamedBy::Site, ..listed };
     let (_dir, searcher) = searcher(&[declared.clone(), listed.clone()]);
     let search = |group_by| {
@@ -180,4 +181,37 @@ fn user_uploads_are_not_attributed_to_the_site() {
     };
     let hits = both.1.search(&request).unwrap().hits;
     assert!(hits.len() == 2 && hits.iter().all(|hit| hit.group.is_none()), "{hits:?}");
+}
+
+/// A document of the site itself is the only exact match of its domain. A site without one is matched by documents at its hosts, and a file of
+/// an unknown author never is.
+#[test]
+fn the_domain_is_an_exact_match_of_what_speaks_for_the_site_alone() {
+    let at = |path: &str, id: &str, publisher: Publisher| {
+        let mut stored = own("plat.example", id, "Pays a bill of plat.example.");
+        stored.manifest.url = ManifestUrl::parse(&format!("https://{path}")).unwrap();
+        stored.manifest.id = ManifestId::of(&stored.manifest.url);
+        stored.publisher = publisher;
+        let capability = &mut stored.manifest.capabilities[0];
+        capability.key = format!("{}#awp:{id}", stored.manifest.url);
+        capability.id = CapabilityId::of_key(&capability.key);
+        stored
+    };
+    let site = at("plat.example/agent.json", "own", Publisher::Site);
+    let customer = at("evil.plat.example/agent.json", "customer", Publisher::Host);
+    let upload = at("plat.example/u/x.json", "upload", Publisher::Unknown);
+    let other = own("other.example", "plat.example", "Pays a bill of plat.example.");
+    let exact = |manifests: &[StoredManifest], text: &str| {
+        let (_dir, searcher) = searcher(manifests);
+        let hits = found(&searcher, text, Filters::default()).into_iter().filter(is_exact);
+        let mut ids: Vec<String> = hits.map(|hit| hit.native_id).collect();
+        ids.sort();
+        ids
+    };
+    let all = [site, customer.clone(), upload.clone(), other.clone()];
+    assert_eq!(exact(&all, "plat.example"), ["own"]);
+    assert_eq!(exact(&all, "evil.plat.example"), ["customer"]);
+    assert_eq!(exact(&[customer, upload.clone(), other.clone()], "plat.example"), ["customer"]);
+    assert_eq!(exact(&[upload, other.clone()], "plat.example"), [""; 0], "no other site may use the domain");
+    assert_eq!(exact(&[other], "plat.example"), ["plat.example"], "the index does not know the domain");
 }

@@ -16,7 +16,7 @@ use indexer::{
 use manifest::model::{
     AuthScheme, Format, Interface, Protocol, SafetyClass, SemanticType, SourceKind, TypeSource,
 };
-use manifest::{ManifestId, ManifestUrl};
+use manifest::{ManifestId, ManifestUrl, Publisher};
 use policy::Status;
 use proptest::prelude::*;
 use store::{FeedPosition, StoredManifest};
@@ -368,7 +368,7 @@ fn escapes_and_marks_snippets_and_returns_public_rows() {
         keys.join(" "),
         "id key native_id name description kind site host format manifest_id semantic_types protocol method \
          endpoint safety safety_source confirmation handoff auth auth_required invocable deprecated degraded source \
-         identity_marks status updated_at score snippet"
+         identity_marks publisher status updated_at score snippet"
     );
     let id = answer.hits[0].id.clone();
     assert_eq!(searcher.find(&id).unwrap().unwrap().native_id, "book_seat");
@@ -640,6 +640,39 @@ fn explanations_are_limited_in_number_and_length() {
     }
     assert!(explained["terms_left_out"].as_u64().unwrap() >= 2 * (40 - 16), "{explained}");
     assert!(hits[0].explanation.as_ref().unwrap().as_str().len() <= 16 * 1024);
+}
+
+/// An endpoint in a document that does not speak for the site is not an endpoint of the site.
+#[test]
+fn endpoints_of_customers_and_users_are_not_those_of_their_site() {
+    let at = |url: &str, id: &str, publisher: Publisher, protocol: Option<Protocol>| {
+        let url = ManifestUrl::parse(url).unwrap();
+        let mut stored = support::manifest(url.site().as_str(), "Plat");
+        (stored.manifest.id, stored.publisher) = (ManifestId::of(&url), publisher);
+        let endpoint = url.join("/agent").unwrap().as_str().to_owned();
+        stored.manifest.interfaces =
+            protocol.map(|protocol| Interface::new(protocol, Some(endpoint))).into_iter().collect();
+        stored.manifest.url = url;
+        support::add(&mut stored, id, "Pays a ferry bill.");
+        stored
+    };
+    let web = [
+        at("https://plat.example/agent.json", "own", Publisher::Site, Some(Protocol::Mcp)),
+        at("https://evil.plat.example/agent.json", "customer", Publisher::Host, Some(Protocol::A2a)),
+        at("https://files.example/agent.json", "files", Publisher::Site, None),
+        at("https://files.example/u/x.json", "upload", Publisher::Unknown, Some(Protocol::A2a)),
+        at("https://mcp.single.example/agent.json", "single", Publisher::Host, Some(Protocol::A2a)),
+    ];
+    let (_dir, searcher) = searcher(&web);
+    let found = |value: &str| {
+        let filters = Filters::default().with(FacetKey::AgentEndpoint, [value]).unwrap();
+        let answer = searcher.search(&SearchRequest { filters, ..request("") }).unwrap();
+        let mut found: Vec<String> = answer.hits.into_iter().map(|hit| hit.native_id).collect();
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(found("mcp"), ["customer", "own"], "the server of their site");
+    assert_eq!(found("a2a"), ["single"], "its site publishes nothing at its domain");
 }
 
 /// The MCP server of a card also applies to other documents of the site, even if the card does not match the request. Private addresses are

@@ -50,6 +50,7 @@ const ROW_FIELDS: &[&str] = &[
     "addresses_reader",
     "source",
     "identity_marks",
+    "publisher",
     "status",
     "updated_at",
     "group",

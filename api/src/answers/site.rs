@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use manifest::model::{Auth, Conformance, Interface, PolicyChoice, Protocol};
 use manifest::{
     CapabilityId, ContentHash, Detection, Discovery, Finding, Format, IdentityMark, ManifestId, ManifestUrl,
-    SafetyClass, SiteName,
+    NamedBy, Publisher, SafetyClass, SiteName,
 };
 use percent_encoding::percent_decode_str;
 use policy::{AbuseReason, FetchOutcome, Status};
@@ -173,6 +173,9 @@ pub(crate) struct ManifestLine {
     // no doc comment: utoipa joins the description of an inlined schema as a part of type object
     #[schema(inline, value_type = crate::openapi::schemas::PolicyWord)]
     pub(crate) training: PolicyChoice,
+    // Who published the document; no doc comment, as above.
+    #[schema(inline, value_type = crate::openapi::schemas::DocumentPublisherWord)]
+    pub(crate) publisher: Publisher,
     /// The publisher: the declared one, the one that served the document, and the one that a signature proves.
     #[schema(value_type = crate::openapi::schemas::Identity)]
     pub(crate) identity: serde_json::Value,
@@ -200,9 +203,10 @@ pub(crate) struct ManifestLine {
 }
 
 impl ManifestLine {
-    /// Whether the site itself names the document.
-    pub(crate) fn is_of_site(&self) -> bool {
-        !self.profile.identity.contains(&IdentityMark::NamedByOthers)
+    /// Who names the document.
+    pub(crate) fn named_by(&self) -> NamedBy {
+        let is_of_others = self.profile.identity.contains(&IdentityMark::NamedByOthers);
+        if is_of_others { NamedBy::Others } else { NamedBy::Site }
     }
 }
 
@@ -456,6 +460,7 @@ fn manifest_line(stored: StoredManifest, bytes_left: usize, others: &Others) -> 
         changed_at: stored.changed_at,
         body_kept: stored.body_kept,
         training,
+        publisher: stored.publisher,
         identity,
         capabilities,
         capabilities_total,

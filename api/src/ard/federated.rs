@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use axum::http::{HeaderMap, HeaderValue};
-use indexer::{FacetKey, Filters, SearchRequest, Sort};
+use indexer::{FacetKey, Filters};
 use manifest::entry::publisher_of;
 use manifest::{ListedEntry, SiteName};
 use runtime::Share;
@@ -17,7 +17,7 @@ use super::CatalogEntry;
 use super::search::{
     EntryPage, EntryResult, EntrySearch, Federation, PageEntry, is_matching, page, score, token_after,
 };
-use crate::answers::search::{object_of, search};
+use crate::answers::search::object_of;
 use crate::catalog_entry::LISTED_BY;
 use crate::client::Client;
 use crate::federation::{
@@ -25,11 +25,8 @@ use crate::federation::{
 };
 use crate::json_text::ObjectText;
 use crate::problem::Problem;
-use crate::self_description::own_entry;
+use crate::self_description::own_identifiers;
 use crate::state::App;
-
-/// Maximum number of identifiers in one search of the index, which compares each in two forms and accepts at most a hundred values.
-const NAMES_AT_ONCE: usize = 50;
 
 /// The results of a search.
 pub(super) struct Found {
@@ -105,18 +102,18 @@ async fn fused(
     answers: &[PeerAnswer],
     search: &EntrySearch,
 ) -> Result<Found, Problem> {
-    let matching: Vec<Vec<ListedEntry>> =
+    let mut matching: Vec<Vec<ListedEntry>> =
         answers.iter().map(|answer| matching(answer, search)).collect::<Result<_, _>>()?;
+    let identifiers = page.entries.iter().map(|entry| entry.entry.text("identifier"));
+    let identifiers: Vec<String> =
+        identifiers.map(|text| text.map(Option::unwrap_or_default)).collect::<Result<_, _>>()?;
+    // before the results are merged, so that what is not shown takes no place on the page
+    Known::find(app, client, &matching, &identifiers).await?.leave_out_others(&mut matching);
     let listed: Vec<&[ListedEntry]> = matching.iter().map(Vec::as_slice).collect();
     if listed.iter().all(|entries| entries.is_empty()) {
         return Ok(without_peers(app, page, answers));
     }
-    let identifiers = page.entries.iter().map(|entry| entry.entry.text("identifier"));
-    let identifiers: Vec<String> =
-        identifiers.map(|text| text.map(Option::unwrap_or_default)).collect::<Result<_, _>>()?;
     let shown = fuse(&identifiers, &listed, search.request.limit);
-    let foreign: Vec<&ListedEntry> = shown.iter().filter_map(|result| entry_at(result, &listed)).collect();
-    let known = Known::find(app, client, &foreign).await?;
     let token = token(app, client, &page, &shown).await?;
     let EntryPage { entries, share, .. } = page;
     let mut own: Vec<Option<PageEntry>> = entries.into_iter().map(Some).collect();
@@ -131,7 +128,7 @@ async fn fused(
         if let Some(own_entry) = own_entry {
             let own = own_result(own_entry, &source);
             results.push(EntryResult { entry: with_listings(own.entry, &listed_by)?, ..own });
-        } else if let Some(entry) = entry_at(result, &listed).filter(|entry| known.permits(entry)) {
+        } else if let Some(entry) = entry_at(result, &listed) {
             results.push(foreign_result(entry, &listed_by)?);
         }
     }
@@ -232,48 +229,50 @@ async fn token(
     }
 }
 
-/// What this instance knows about entries that peers list and that are not among its own results.
+/// What this instance knows about entries that peers list.
 struct Known {
-    /// Identifiers of its own entries, in lower case. They are not results of the search here, or come on a later page.
+    /// Identifiers of its results on this page, in lower case: the peers are named as listings of these.
+    shown: HashSet<String>,
+    /// Identifiers of its other entries, in lower case. They are not results of the search here, or come on a later page.
     held: HashSet<String>,
-    blocked: Vec<SiteName>,
+    blocked: HashSet<SiteName>,
 }
 
 impl Known {
-    async fn find(app: &App, client: Client, listed: &[&ListedEntry]) -> Result<Self, Problem> {
-        let sites: Vec<SiteName> = listed.iter().flat_map(|entry| entry.sites.iter().cloned()).collect();
-        let mut blocked = app.store.blocked_among(&sites).await.map_err(Problem::from)?;
+    async fn find(
+        app: &App,
+        client: Client,
+        listed: &[Vec<ListedEntry>],
+        shown: &[String],
+    ) -> Result<Self, Problem> {
+        let entries = || listed.iter().flatten();
+        let sites: HashSet<SiteName> = entries().flat_map(|entry| entry.sites.iter().cloned()).collect();
+        let sites: Vec<SiteName> = sites.into_iter().collect();
+        let blocked = app.store.blocked_among(&sites).await.map_err(Problem::from)?;
+        let mut blocked: HashSet<SiteName> = blocked.into_iter().collect();
         blocked.extend(sites.into_iter().filter(|site| app.index.suppressed().has(site)));
-        let base = app.base_url();
-        let mut held = HashSet::new();
-        for names in listed.chunks(NAMES_AT_ONCE) {
-            let names: Vec<String> = names.iter().map(|entry| entry.identifier.clone()).collect();
-            if !is_held(app, client, names.clone()).await? {
-                continue;
-            }
-            for name in names {
-                if is_held(app, client, vec![name.clone()]).await? {
-                    held.insert(name.to_lowercase());
-                }
-            }
+        let names: HashSet<String> = entries().map(|entry| entry.identifier.to_lowercase()).collect();
+        let own = own_identifiers(&app.base_url());
+        let mut held: HashSet<String> = own.into_iter().map(|name| name.to_lowercase()).collect();
+        let names: Vec<String> = names.into_iter().collect();
+        if !names.is_empty() {
+            let found = app.index.run(client, move |searcher| searcher.held_among(&names)).await?;
+            held.extend(found.map_err(|error| Problem::internal(&error))?);
         }
-        let own = listed.iter().filter(|entry| own_entry(&base, &entry.identifier).is_some());
-        held.extend(own.map(|entry| entry.identifier.to_lowercase()));
-        Ok(Self { held, blocked })
+        Ok(Self { shown: shown.iter().map(|name| name.to_lowercase()).collect(), held, blocked })
     }
 
-    /// Whether an entry is shown as a peer lists it: its sites are not blocked, and this index does not hold it.
+    /// Removes the entries of peers that are no results.
+    fn leave_out_others(&self, matching: &mut [Vec<ListedEntry>]) {
+        matching.iter_mut().for_each(|entries| entries.retain(|entry| self.permits(entry)));
+    }
+
+    /// Whether an entry is a result: its sites are not blocked, and this index shows it on this page or does not hold it.
     fn permits(&self, listed: &ListedEntry) -> bool {
         let is_blocked = listed.sites.iter().any(|site| self.blocked.contains(site));
-        !is_blocked && !self.held.contains(&listed.identifier.to_lowercase())
+        let name = listed.identifier.to_lowercase();
+        !is_blocked && (self.shown.contains(&name) || !self.held.contains(&name))
     }
-}
-
-/// Whether the index has an entry with one of these identifiers, in any case.
-async fn is_held(app: &App, client: Client, names: Vec<String>) -> Result<bool, Problem> {
-    let filters = Filters { names, ..Filters::default() };
-    let request = SearchRequest { filters, sort: Sort::Name, limit: 1, ..SearchRequest::default() };
-    Ok(!search(&app.index, client, request).await?.answer.hits.is_empty())
 }
 
 #[cfg(test)]
@@ -288,12 +287,34 @@ mod tests {
             let entry = json!({"identifier": identifier, "url": "https://shop.example/card.json"});
             ListedEntry::read(&entry).unwrap()
         };
-        let mut known =
-            Known { held: HashSet::from(["urn:air:shop.example:cards:buy".to_owned()]), blocked: vec![] };
+        let names = |name: &str| HashSet::from([format!("urn:air:shop.example:cards:{name}")]);
+        let held = names("buy").into_iter().chain(names("rent")).collect();
+        let mut known = Known { shown: names("rent"), held, blocked: HashSet::new() };
         assert!(!known.permits(&listed("urn:air:Shop.example:cards:Buy")), "in any case");
+        assert!(known.permits(&listed("urn:air:shop.example:cards:rent")), "the peer is named as a listing");
         assert!(known.permits(&listed("urn:air:shop.example:cards:sell")));
-        known.blocked.push(SiteName::parse("shop.example").unwrap());
+        known.blocked.insert(SiteName::parse("shop.example").unwrap());
         assert!(!known.permits(&listed("urn:air:shop.example:cards:sell")));
+    }
+
+    #[test]
+    fn what_is_not_shown_takes_no_place_on_the_page() {
+        let named = |name: String| format!("urn:air:shop.example:cards:{name}");
+        let own: Vec<String> = (0..10).map(|at| named(format!("own{at}"))).collect();
+        let held: HashSet<String> = (0..10).map(|at| named(format!("held{at}"))).collect();
+        let entry = |identifier: &String| {
+            ListedEntry::read(&json!({"identifier": identifier, "url": "https://shop.example/card.json"}))
+                .unwrap()
+        };
+        let mut matching: Vec<Vec<ListedEntry>> =
+            (0..8).map(|_| held.iter().chain(&own[..1]).map(entry).collect()).collect();
+        let known = Known { shown: own.iter().cloned().collect(), held, blocked: HashSet::new() };
+        known.leave_out_others(&mut matching);
+        let listed: Vec<&[ListedEntry]> = matching.iter().map(Vec::as_slice).collect();
+        let shown = fuse(&own, &listed, 10);
+        let places: Vec<Place> = shown.iter().map(|result| result.place).collect();
+        assert_eq!(places, (0..10).map(Place::Own).collect::<Vec<_>>());
+        assert_eq!(shown[0].listed_by.len(), 8, "the peers are named as listings");
     }
 
     #[test]

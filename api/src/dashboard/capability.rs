@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use askama::Template;
 use indexer::{Declaration, Hit, MergedCapability};
 use manifest::model::{ExecutionModel, Idempotency, RateLimit, TypeSource};
-use manifest::{Capability, Finding, Manifest, SafetyClass};
+use manifest::{Capability, Finding, Manifest, Publisher, SafetyClass};
 use serde_json::{Value, json};
 use store::StoredManifest;
 
@@ -17,9 +17,10 @@ use super::reported::reasons;
 use super::schema::{self, Row};
 use super::site_contradictions::{Listing, listings};
 use super::time::Moment;
+use super::trust_words::trust_words;
 use super::use_it::{UseIt, use_it};
 use super::{icons, labels, links};
-use crate::answers::caution::{Elsewhere, Money};
+use crate::answers::caution::Money;
 use crate::answers::claim::OwnerMark;
 use crate::answers::listed_by::ListedBy;
 use crate::answers::record;
@@ -273,7 +274,7 @@ fn frame(
         "description": text::one_line(said, TEXT_CHARS_MAX),
         "url": format!("{}{path}", context.base),
     });
-    if stored.is_of_site() {
+    if stored.is_of_site() && stored.publisher == Publisher::Site {
         data["provider"] = json!({"@type": "Organization", "name": site, "url": format!("https://{site}/")});
     }
     let frame = Frame::new(format!("{name} · {site}"), Section::None).at(context, &path);
@@ -347,39 +348,6 @@ fn attribution(manifest: &Manifest) -> Option<String> {
 
 fn no_parameters(capability: &Capability) -> &'static str {
     if capability.parameters.is_some() { "It takes none." } else { "Its parameters were not declared." }
-}
-
-/// Whose address the call goes to, whether the owner of the site is verified, and what to doubt, in one line.
-fn trust_words(stored: &StoredManifest, capability: &Capability, is_owner_verified: bool) -> String {
-    let manifest = &stored.manifest;
-    let (site, address) = (manifest.url.site(), capability.invocation.endpoint());
-    let place = match (Elsewhere::of(manifest.format(), &capability.native_id, address, &site), address) {
-        (Some(Elsewhere::Calls(other)), _) => format!("the call goes to {other}"),
-        (Some(Elsewhere::Lists(other)), _) => format!("an entry about {other}"),
-        (None, Some(_)) => "the address is the site's own".to_owned(),
-        (None, None) => "no address to call".to_owned(),
-    };
-    let owner = if is_owner_verified { "owner verified" } else { "owner not verified" };
-    let doubts = [
-        (!stored.is_of_site(), "named only by others"),
-        (capability.addresses_reader, "its text gives orders to AI models"),
-        (capability.deprecated, "deprecated"),
-        (capability.degraded, "impaired at the moment"),
-    ];
-    let money = Money::of(&capability.semantic_types, capability.safety.class).map(|money| match money {
-        Money::Moves => "may move money",
-        Money::MayCost => "may cost money",
-    });
-    let effect = match capability.safety.class {
-        SafetyClass::Destructive => Some("destructive"),
-        SafetyClass::Irreversible => Some("cannot be undone"),
-        SafetyClass::Read | SafetyClass::Write | SafetyClass::Unknown => None,
-    };
-    let doubts = doubts.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words);
-    let doubts: Vec<&str> = doubts.chain(money).chain(effect).collect();
-    let parts = [place, owner.to_owned(), doubts.join(", ")];
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    labels::capitalised(&parts.join(" · "))
 }
 
 fn call_facts(manifest: &Manifest, capability: &Capability, rate_limit: Option<&RateLimit>) -> Vec<Fact> {

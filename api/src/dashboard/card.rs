@@ -9,6 +9,7 @@ use super::type_words::type_words;
 use super::{icons, labels};
 use crate::answers::caution::{Elsewhere, Money};
 use crate::answers::claim::OwnerMark;
+use crate::answers::declared_by::declared_by;
 use crate::page_context::PageContext;
 use crate::search_counts::SiteOwners;
 
@@ -195,6 +196,7 @@ pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
     tags.extend(hit.addresses_reader.then(orders_tag));
     tags.extend(labels::source(hit.source).map(Tag::plain));
     tags.extend(hit.identity_marks.iter().filter_map(|mark| identity_tag(*mark)));
+    tags.extend(declared_tag(hit));
     tags.extend(hit.semantic_types.iter().map(type_tag));
     tags
 }
@@ -204,6 +206,12 @@ pub(crate) fn identity_tag(mark: IdentityMark) -> Option<Tag> {
     let class = if mark == IdentityMark::Verified { "found" } else { "stale" };
     let text = labels::identity(mark)?.to_owned();
     Some(Tag { class, icon: "", text, inferred: None })
+}
+
+/// Who declares a capability, if not the site itself.
+fn declared_tag(hit: &Hit) -> Option<Tag> {
+    let is_of_users = hit.is_of_site() && !hit.is_published_by_site();
+    is_of_users.then(|| Tag::plain(declared_by(hit.publisher, &hit.host, &hit.site)))
 }
 
 /// The mark of a site whose owner proved control of the domain: how, and since when.

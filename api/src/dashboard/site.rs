@@ -3,7 +3,7 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
-use manifest::model::{PolicyChoice, Protocol};
+use manifest::model::PolicyChoice;
 use manifest::{Format, ManifestUrl, NamedBy};
 use policy::{FetchOutcome, Status};
 use serde_json::json;
@@ -15,6 +15,7 @@ use super::links::Link;
 use super::reported::reasons;
 use super::site_contradictions::{Contradiction, Listing, contradictions, listings};
 use super::site_diagnosis::{self, Diagnosis};
+use super::site_documents::Documents;
 use super::site_profile::CAPABILITIES_MAX;
 use super::site_profile::{
     Endpoint, Group, OwnerView, Quality, Scheme, counts, documents_of_others, endpoints, groups, needs,
@@ -23,7 +24,7 @@ use super::site_profile::{
 use super::site_robots;
 use super::site_state::{SuspendedView, being_visited, is_due, next_visit, status};
 use super::time::Moment;
-use super::use_it::clients::{self, Client, McpServer};
+use super::use_it::clients::Client;
 use super::{icons, labels, links};
 use crate::answers::liveness::Liveness;
 use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer};
@@ -192,19 +193,19 @@ impl SitePage {
 pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     let now = context.now;
     let line = &answer.line;
-    let (manifests, of_others) = by_naming(answer);
-    let profile = manifests.iter().map(|manifest| &manifest.profile);
-    let first = |of: fn(&Profile) -> &Option<String>| profile.clone().find_map(|profile| of(profile).clone());
+    let documents = Documents::of(answer);
+    let (speaking, services, named) = (&documents.speaking, documents.services(), documents.named());
+    let first = |of: fn(&Profile) -> &Option<String>| documents.first(of);
     let contact = first(|profile| &profile.contact);
     let (absent, present): (Vec<&ResourceLine>, Vec<&ResourceLine>) =
         answer.resources.iter().partition(|resource| is_absent(resource));
     let unlisted = present.len().saturating_sub(RESOURCES_MAX) as u64;
-    let endpoints = endpoints(&manifests);
-    let findings: usize = manifests.iter().chain(&of_others).map(|manifest| manifest.findings_total).sum();
+    let findings: usize =
+        named.iter().chain(&documents.of_others).map(|manifest| manifest.findings_total).sum();
     let reasoned =
         |visit: &NextVisit| Reasoned { at: Moment::new(visit.at, now), reason: visit.reason.clone() };
     let (status, status_class) = status(answer, now);
-    let addresses_reader = manifests.iter().any(|manifest| manifest.profile.addresses_reader);
+    let addresses_reader = speaking.iter().any(|manifest| manifest.profile.addresses_reader);
     let mut findings_max = FINDINGS_OF_SITE_MAX;
     let shown = present.iter().take(RESOURCES_MAX);
     let resources = shown.map(|resource| resource_view(resource, now, &mut findings_max)).collect();
@@ -223,15 +224,15 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         capabilities: labels::counted(u64::from(line.capabilities), "capability", "capabilities"),
         visits_words: labels::counted(u64::from(answer.visits_total), "visit", "visits"),
         dialects: dialects(&line.formats),
-        groups: groups(&manifests),
-        more_capabilities: more_capabilities(&manifests, line.site.as_str()),
-        of_others: documents_of_others(&of_others, line.site.as_str()),
+        groups: groups(&documents),
+        more_capabilities: more_capabilities(&named, line.site.as_str()),
+        of_others: documents_of_others(&documents.of_others, line.site.as_str()),
         addresses_reader,
-        needs: needs(&manifests),
-        schemes: schemes(&manifests),
-        clients: mcp_clients(&endpoints, line.site.as_str()),
-        endpoints,
-        quality: quality(answer, &manifests, now),
+        needs: needs(speaking),
+        schemes: schemes(&services),
+        clients: documents.mcp_clients(&line.site),
+        endpoints: endpoints(&services),
+        quality: quality(answer, speaking, now),
         contradictions: contradictions(answer),
         listed_by: listings(&answer.listed_by),
         absent: absent_words(absent.len() as u64),
@@ -267,24 +268,10 @@ fn heading(declared: Option<String>, answer: &SiteAnswer, addresses_reader: bool
     declared.filter(|name| !addresses_reader && *name != answer.line.site.to_string())
 }
 
-/// The manifests that the site names, and those that only other sites name. The latter are not evidence about the site, so they are listed
-/// with the documents.
-fn by_naming(answer: &SiteAnswer) -> (Vec<&ManifestLine>, Vec<&ManifestLine>) {
-    let all = answer.resources.iter().filter_map(|resource| resource.manifest.as_ref());
-    all.partition(|manifest| manifest.is_of_site())
-}
-
 /// Icon and name of each dialect of the site.
 fn dialects(formats: &[Format]) -> Vec<(&'static str, &'static str)> {
     let readable = formats.iter().filter(|format| format.is_indexable());
     readable.map(|format| (icons::format(*format), format.label())).collect()
-}
-
-/// How to connect the first MCP server of the site.
-fn mcp_clients(endpoints: &[Endpoint], site: &str) -> Vec<Client> {
-    let mcp = endpoints.iter().find(|endpoint| endpoint.protocol == Protocol::Mcp);
-    let server = mcp.map(|endpoint| McpServer { name: site.to_owned(), url: endpoint.url.clone() });
-    server.as_ref().map(clients::of).unwrap_or_default()
 }
 
 /// Whether a path was requested and has no document.

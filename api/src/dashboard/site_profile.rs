@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use manifest::model::{AuthScheme, ConformanceLevel, NamedBy, Protocol};
+use manifest::model::{AuthScheme, ConformanceLevel, NamedBy};
 use policy::Status;
 
 use super::card::{Tag, elsewhere_tag, money_tag, orders_tag};
 use super::links::Link;
+use super::site::URL_CHARS_MAX;
+use super::site_documents::{Document, Documents};
 use super::time::Moment;
 use super::{icons, labels, links};
 use crate::answers::caution::Elsewhere;
@@ -35,6 +37,8 @@ pub(super) struct Offer {
     pub(super) summary: String,
     /// The site that an entry of a catalog is about.
     pub(super) of_site: Option<String>,
+    /// Who declares it and the address of the document, if the document does not speak for the site.
+    pub(super) declared: Option<(String, String)>,
     /// A sentence that is shown if several documents declare the capability.
     pub(super) documents: Option<String>,
     pub(super) tags: Vec<Tag>,
@@ -47,7 +51,6 @@ pub(super) struct Scheme {
 }
 
 pub(super) struct Endpoint {
-    pub(super) protocol: Protocol,
     pub(super) name: &'static str,
     pub(super) url: String,
 }
@@ -95,17 +98,23 @@ impl OwnerView {
 /// Position and heading of a group.
 type Heading = (u8, String);
 
-/// The capabilities by the field of their type; then those without a type, and the entries about other sites.
-pub(super) fn groups(manifests: &[&ManifestLine]) -> Vec<Group> {
+/// The capabilities by the field of their type; then those without a type, the entries about other sites, and those in documents that do not
+/// speak for the site.
+pub(super) fn groups(documents: &Documents<'_>) -> Vec<Group> {
     let mut by_field: BTreeMap<Heading, Vec<Offer>> = BTreeMap::new();
-    for (line, shown) in shown_lines(manifests).take(CAPABILITIES_MAX) {
+    let speaking = shown_lines(&documents.speaking).map(|line| (line, None));
+    let of_users = documents.of_users.iter().flat_map(|document| {
+        document.manifest.capabilities.iter().filter_map(shown_line).map(move |line| (line, Some(*document)))
+    });
+    for ((line, shown), document) in speaking.chain(of_users).take(CAPABILITIES_MAX) {
         let field = shown.semantic_type.as_deref().and_then(manifest::semantic_namespace);
-        let heading = match (&shown.elsewhere, field) {
-            (Some(Elsewhere::Lists(_)), _) => (2, "Lists agents of other sites".to_owned()),
-            (_, Some(field)) => (0, text::cut(&labels::capitalised(field), NAME_CHARS_MAX)),
-            (_, None) => (1, "Other".to_owned()),
+        let heading = match (document, &shown.elsewhere, field) {
+            (Some(_), ..) => (3, "Documents of its users and customers".to_owned()),
+            (_, Some(Elsewhere::Lists(_)), _) => (2, "Lists agents of other sites".to_owned()),
+            (_, _, Some(field)) => (0, text::cut(&labels::capitalised(field), NAME_CHARS_MAX)),
+            (_, _, None) => (1, "Other".to_owned()),
         };
-        by_field.entry(heading).or_default().push(offer(line, shown));
+        by_field.entry(heading).or_default().push(offer(line, shown, document));
     }
     gather_singles(&mut by_field);
     let is_only = by_field.len() == 1;
@@ -137,7 +146,11 @@ fn shown_lines<'a>(
     manifests: &'a [&'a ManifestLine],
 ) -> impl Iterator<Item = (&'a CapabilityLine, &'a ShownCapability)> {
     let lines = manifests.iter().flat_map(|manifest| &manifest.capabilities);
-    lines.filter_map(|line| Some((line, line.shown.as_ref()?)))
+    lines.filter_map(shown_line)
+}
+
+fn shown_line(line: &CapabilityLine) -> Option<(&CapabilityLine, &ShownCapability)> {
+    Some((line, line.shown.as_ref()?))
 }
 
 /// The sums of the numbers of all manifests.
@@ -160,7 +173,7 @@ pub(super) fn documents_of_others(manifests: &[&ManifestLine], site: &str) -> Op
     (count > 0).then(|| Link { text: labels::counted(count, "document", "documents"), href })
 }
 
-fn offer(line: &CapabilityLine, shown: &ShownCapability) -> Offer {
+fn offer(line: &CapabilityLine, shown: &ShownCapability, document: Option<Document<'_>>) -> Offer {
     let of_site = match &shown.elsewhere {
         Some(Elsewhere::Lists(site)) => Some(site.to_string()),
         _ => None,
@@ -178,6 +191,9 @@ fn offer(line: &CapabilityLine, shown: &ShownCapability) -> Offer {
         href: links::capability(&shown.id),
         summary: shown.summary.clone(),
         of_site,
+        declared: document.map(|document| {
+            (labels::capitalised(&document.declared()), text::cut(document.url.as_str(), URL_CHARS_MAX))
+        }),
         documents: (shown.documents > 1).then(|| {
             format!("declared in {}", labels::counted(shown.documents as u64, "document", "documents"))
         }),
@@ -234,7 +250,7 @@ pub(super) fn endpoints(manifests: &[&ManifestLine]) -> Vec<Endpoint> {
     for (protocol, url) in manifests.iter().flat_map(|manifest| &manifest.profile.interfaces) {
         let Some(url) = links::harmless(url) else { continue };
         if endpoints.len() < ENTRIES_MAX && !endpoints.iter().any(|known| known.url == url) {
-            endpoints.push(Endpoint { protocol: *protocol, name: labels::protocol(*protocol), url });
+            endpoints.push(Endpoint { name: labels::protocol(*protocol), url });
         }
     }
     endpoints

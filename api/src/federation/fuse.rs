@@ -31,7 +31,7 @@ pub(crate) enum Place {
 
 /// The first `limit` results. `own` has the identifiers of this instance's results, and `listed` the results of each peer. Of several
 /// entries with the same identifier, the one of this instance is shown, otherwise the first one whose identifier names the site of its
-/// address. The best result of this instance is always included.
+/// address. The best result of this instance is always included, and at least half of the results are its own if it has so many.
 pub(crate) fn fuse(own: &[String], listed: &[&[ListedEntry]], limit: usize) -> Vec<Fused> {
     let mut fused: Vec<(f64, Fused)> = Vec::new();
     let mut by_identifier: HashMap<String, usize> = HashMap::new();
@@ -60,6 +60,14 @@ pub(crate) fn fuse(own: &[String], listed: &[&[ListedEntry]], limit: usize) -> V
     // stable: of results with equal scores, those of this instance come first, then those of the peers in their order
     fused.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let mut results: Vec<Fused> = fused.into_iter().map(|(_, result)| result).collect();
+    let own_min = own.len().min(limit.div_ceil(2));
+    let mut foreign_left = limit - own_min;
+    results.retain(|result| {
+        let is_own = matches!(result.place, Place::Own(_));
+        let is_kept = is_own || foreign_left > 0;
+        foreign_left -= usize::from(is_kept && !is_own);
+        is_kept
+    });
     let best = results.iter().position(|result| result.place == Place::Own(0));
     if let Some(best) = best.filter(|best| *best >= limit && limit > 0) {
         results.swap(best, limit - 1);
@@ -137,5 +145,23 @@ mod tests {
         let fused = fuse(&own(&["mine"]), &[&peer, &peer], 1);
         assert_eq!(fused, [Fused { place: Place::Own(0), listed_by: vec![] }]);
         assert!(fuse(&[], &[], 10).is_empty());
+    }
+
+    #[test]
+    fn half_of_the_results_are_own_ones_however_many_peers_there_are() {
+        let peers: Vec<Vec<ListedEntry>> = (0..8)
+            .map(|peer| {
+                let names: Vec<String> = (0..10).map(|at| format!("a/p{peer}-{at}")).collect();
+                entries(&names.iter().map(String::as_str).collect::<Vec<_>>())
+            })
+            .collect();
+        let listed: Vec<&[ListedEntry]> = peers.iter().map(Vec::as_slice).collect();
+        let names: Vec<String> = (0..10).map(|at| format!("mine{at}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        for (owns, limit, wanted) in [(10, 10, 5), (10, 5, 3), (2, 10, 2), (0, 10, 0)] {
+            let fused = fuse(&own(&names[..owns]), &listed, limit);
+            let shown = fused.iter().filter(|result| matches!(result.place, Place::Own(_))).count();
+            assert_eq!((fused.len(), shown), (limit, wanted), "{owns} of {limit}");
+        }
     }
 }

@@ -79,6 +79,7 @@ vocabulary! {
     SourceWord = manifest::model::SourceKind,
     IdentityWord [IdentityWords] = manifest::IdentityMark,
     BindingWord = manifest::Binding,
+    DocumentPublisherWord = manifest::Publisher,
     SignatureWord = manifest::model::SignatureStatus,
     KindWord = CapabilityKind,
     ProtocolWord = manifest::model::Protocol,
@@ -203,6 +204,10 @@ pub(crate) struct CapabilityRow {
     source: Option<SourceWord>,
     #[schema(inline)]
     identity_marks: Option<IdentityWords>,
+    /// Who published the document of the leading declaration: the site at its domain, the owner of another host, who may be a customer, or an
+    /// unknown user
+    #[schema(inline)]
+    publisher: Option<DocumentPublisherWord>,
     #[schema(inline)]
     status: Option<StatusWord>,
     updated_at: Option<chrono::DateTime<chrono::Utc>>,

@@ -14,6 +14,7 @@ use std::ops::ControlFlow;
 use chrono::{DateTime, Utc};
 use manifest::model::{Format, Interface, Protocol};
 use manifest::{Host, Manifest, ManifestId, SiteName, budget};
+use policy::naming::may_speak;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use store::{ManifestSize, Store, StoredManifest};
@@ -358,10 +359,12 @@ pub(super) async fn name_registries(store: &Store, entries: &mut [ServerEntry]) 
 
 /// Whether a manifest describes an MCP server: a server card, an entry of the registry, or another file of a server at a usual path. Manifests
 /// of other dialects, and configurations of clients, may mention servers of anybody. Server names begin with the domain of the publisher, so
-/// manifests that only other sites name are excluded.
+/// manifests that only other sites name and files of unknown authors are excluded.
 pub(super) fn has_server(stored: &StoredManifest) -> bool {
     let is_description = FORMATS.contains(&stored.manifest.format());
-    is_description && stored.is_of_site() && remotes(&stored.manifest).next().is_some()
+    is_description
+        && may_speak(stored.named_by, stored.publisher)
+        && remotes(&stored.manifest).next().is_some()
 }
 
 /// The `server.json` of a manifest, under a name.

@@ -38,7 +38,7 @@ pub(crate) async fn show(
     let shape = query.one_closed("as")?.unwrap_or(ToolShape::Mcp);
     let found = find(app.manifests(client), parse_id(&id)?).await?;
     let response = found.work(move |stored, merged| {
-        let compiled = tool_export::compile((&stored.manifest, stored.named_by), &merged.capability, shape);
+        let compiled = tool_export::compile(stored.into(), &merged.capability, shape);
         let tool = compiled.map_err(|refused| {
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("no tool definition: {refused}"))
         })?;

@@ -176,8 +176,9 @@ fn message(protocol: Protocol, text: &str, found: &Value) -> Value {
                 row["endpoint"].as_str().map(|address| cut(&escape::address(address), LINE_CHARS_MAX));
             // The registry's own text comes first: after the opening quotation mark, the publisher's text may imitate anything.
             format!(
-                "- {}, {}: {}\"{}\"",
+                "- {}, {}{}: {}\"{}\"",
                 words("site"),
+                row["declared_by"].as_str().map(|declared| format!("{declared}, ")).unwrap_or_default(),
                 endpoint.as_deref().unwrap_or("no endpoint declared"),
                 if row["addresses_reader"] == true { ADDRESSING } else { "" },
                 words("name").replace('"', "'"),

@@ -99,6 +99,13 @@ pub(crate) fn own_entry(base: &str, identifier: &str) -> Option<Value> {
     entries.into_iter().find(|entry| entry["identifier"] == identifier)
 }
 
+/// The identifiers of the entries in the catalog of this server.
+pub(crate) fn own_identifiers(base: &str) -> Vec<String> {
+    let catalog = catalog::catalog(&ServerIdentity::at(base));
+    let entries = catalog["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
+    entries.iter().filter_map(|entry| entry["identifier"].as_str()).map(str::to_owned).collect()
+}
+
 /// Links to the manifests, which ATP §2.2 and RFC 9727 §3 require of a home page.
 pub(crate) const HOME_LINKS: &str = "</.well-known/agent.json>; rel=\"agent-manifest\", </.well-known/api-catalog>; rel=\"api-catalog\", \
      </.well-known/ard.json>; rel=\"ard\", </.well-known/ai-catalog.json>; rel=\"ai-catalog\"";

@@ -14,10 +14,11 @@ mod text;
 
 use std::collections::BTreeSet;
 
-use manifest::{Capability, Confirmation, Manifest, NamedBy, SafetyClass, model::Protocol};
+use manifest::{Capability, Confirmation, Manifest, NamedBy, Publisher, SafetyClass, model::Protocol};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use store::StoredManifest;
 
 pub(crate) use self::references::inlined;
 use crate::value_size::bytes_left_after;
@@ -75,9 +76,7 @@ pub(crate) enum Refused {
 
 /// The parts that all shapes share.
 struct Parts<'a> {
-    manifest: &'a Manifest,
-    /// Who names the manifest.
-    named_by: NamedBy,
+    source: Declared<'a>,
     capability: &'a Capability,
     name: String,
     /// The declared schema, with local references replaced.
@@ -87,12 +86,28 @@ struct Parts<'a> {
     input: Value,
 }
 
-/// Compiles one capability of a manifest. `named_by` states who names the manifest.
+/// A manifest, who names it and who publishes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Declared<'a> {
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) named_by: NamedBy,
+    pub(crate) publisher: Publisher,
+}
+
+impl<'a> From<&'a StoredManifest> for Declared<'a> {
+    fn from(stored: &'a StoredManifest) -> Self {
+        let StoredManifest { manifest, named_by, publisher, .. } = stored;
+        Self { manifest, named_by: *named_by, publisher: *publisher }
+    }
+}
+
+/// Compiles one capability of a manifest.
 pub(crate) fn compile(
-    (manifest, named_by): (&Manifest, NamedBy),
+    source: Declared<'_>,
     capability: &Capability,
     shape: ToolShape,
 ) -> Result<Tool, Refused> {
+    let manifest = source.manifest;
     let Some(endpoint) = capability.invocation.endpoint() else {
         return Err(Refused::NoAddress);
     };
@@ -111,8 +126,7 @@ pub(crate) fn compile(
     };
     let parameters = capability.parameters.as_ref().map(harmless);
     let parts = Parts {
-        manifest,
-        named_by,
+        source,
         capability,
         name: name::of(capability),
         input: schema::input(parameters.as_ref()),
@@ -226,8 +240,8 @@ impl Parts<'_> {
         let (capability, safety) = (self.capability, &self.capability.safety);
         let mut origin = json!({
             "capability": capability.id,
-            "manifest": self.manifest.url,
-            "content_hash": self.manifest.content_hash,
+            "manifest": self.source.manifest.url,
+            "content_hash": self.source.manifest.content_hash,
             "safety": safety.class,
             "safety_source": safety.source,
             "confirmation": safety.confirmation,
@@ -243,10 +257,14 @@ impl Parts<'_> {
                 origin[mark] = Value::Bool(true);
             }
         }
-        if self.named_by == NamedBy::Others {
-            origin["named_by"] = Value::from(self.named_by.as_str());
+        let Declared { named_by, publisher, .. } = self.source;
+        if named_by == NamedBy::Others {
+            origin["named_by"] = Value::from(named_by.as_str());
         }
-        let authentication = self.manifest.authentication_for_agents(capability);
+        if publisher != Publisher::Site {
+            origin["publisher"] = Value::from(publisher.as_str());
+        }
+        let authentication = self.source.manifest.authentication_for_agents(capability);
         if !authentication.is_empty() {
             origin["authentication"] = json!(authentication);
         }
@@ -257,10 +275,10 @@ impl Parts<'_> {
             origin["agent_identity"] = json!(identity);
         }
         let session_url = capability.auth.session_url.as_deref();
-        if let Some(url) = session_url.and_then(|url| self.manifest.address_for_agents(url)) {
+        if let Some(url) = session_url.and_then(|url| self.source.manifest.address_for_agents(url)) {
             origin["session_url"] = Value::from(url);
         }
-        if let Some(terms) = self.manifest.usage_terms() {
+        if let Some(terms) = self.source.manifest.usage_terms() {
             origin["usage_terms"] = json!(terms);
         }
         if self.is_response_left_out {
@@ -283,7 +301,7 @@ impl Parts<'_> {
     /// The sites other than the publisher's that receive the call, and those that receive credentials: sorted, each once.
     fn other_sites(&self) -> [BTreeSet<String>; 2] {
         let capability = self.capability;
-        let auths = self.manifest.authentication_for_agents(capability);
+        let auths = self.source.manifest.authentication_for_agents(capability);
         let of_auth = auths.iter().flat_map(|auth| {
             let flows =
                 auth.flows.iter().flat_map(|flow| [&flow.authorize_url, &flow.token_url, &flow.refresh_url]);
@@ -291,8 +309,8 @@ impl Parts<'_> {
         });
         let of_auth = of_auth.map(String::as_str).chain(capability.auth.session_url.as_deref());
         let other = |address: &str| {
-            let address = self.manifest.address_for_agents(address)?;
-            self.manifest.other_site_of(address)
+            let address = self.source.manifest.address_for_agents(address)?;
+            self.source.manifest.other_site_of(address)
         };
         [
             capability.invocation.endpoint().and_then(other).into_iter().collect(),

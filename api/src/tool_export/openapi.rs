@@ -43,8 +43,9 @@ pub(super) fn document(parts: &Parts<'_>, description: &str, hash: Option<&str>)
     };
     let address = address(endpoint)?;
     let title = text::title(parts.capability);
-    let version: String = parts.manifest.content_hash.as_str().chars().rev().take(12).collect();
-    let declared = parts.manifest.document_version.clone().filter(|_| !parts.capability.addresses_reader);
+    let version: String = parts.source.manifest.content_hash.as_str().chars().rev().take(12).collect();
+    let declared =
+        parts.source.manifest.document_version.clone().filter(|_| !parts.capability.addresses_reader);
     let mut document = json!({
         "openapi": "3.1.0",
         "info": {"title": title, "version": text::unstamped(declared.unwrap_or(version)),
@@ -289,7 +290,7 @@ fn security(parts: &Parts<'_>) -> (Map<String, Value>, Option<Value>) {
 }
 
 fn scheme_object(parts: &Parts<'_>, scheme: AuthScheme) -> Option<Value> {
-    let declared = parts.manifest.auth.iter().find(|auth| auth.scheme == scheme);
+    let declared = parts.source.manifest.auth.iter().find(|auth| auth.scheme == scheme);
     Some(match scheme {
         AuthScheme::ApiKey => {
             let place = declared.and_then(|auth| auth.location.as_deref()).unwrap_or("header");
@@ -315,7 +316,9 @@ fn scheme_object(parts: &Parts<'_>, scheme: AuthScheme) -> Option<Value> {
             let mut declared = [authorize, token].into_iter().flatten();
             match (authorize, token) {
                 // a flow without one of its URLs would be a different flow
-                _ if !declared.all(|url| parts.manifest.address_for_agents(url).is_some()) => access_token(),
+                _ if !declared.all(|url| parts.source.manifest.address_for_agents(url).is_some()) => {
+                    access_token()
+                }
                 (Some(authorize), Some(token)) => json!({"type": "oauth2", "flows": {"authorizationCode":
                     {"authorizationUrl": authorize, "tokenUrl": token, "scopes": scopes}}}),
                 (None, Some(token)) => json!({"type": "oauth2", "flows": {"clientCredentials":

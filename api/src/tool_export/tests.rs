@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use manifest::model::PolicyChoice;
-use manifest::{Capability, Discovery, Document, Manifest, ManifestUrl, NamedBy};
+use manifest::{Capability, Discovery, Document, Manifest, ManifestUrl, NamedBy, Publisher};
 use serde_json::{Value, json};
 
-use super::{Refused, Tool, ToolShape, compile};
+use super::{Declared, Refused, Tool, ToolShape, compile};
 
 fn manifest_of(capability: &Value) -> Manifest {
     let mut whole = json!({"id": "caaaaaaaaaaaaaaaa", "key": "k", "native_id": "book_seat", "name": "Book seat", "kind": "action"});
@@ -40,8 +40,12 @@ fn booking() -> Manifest {
     }))
 }
 
+fn declared(manifest: &Manifest, named_by: NamedBy) -> Declared<'_> {
+    Declared { manifest, named_by, publisher: Publisher::Site }
+}
+
 fn compiled(manifest: &Manifest, shape: ToolShape) -> Result<Tool, Refused> {
-    compile((manifest, NamedBy::Site), &manifest.capabilities[0], shape)
+    compile(declared(manifest, NamedBy::Site), &manifest.capabilities[0], shape)
 }
 
 #[test]
@@ -124,10 +128,32 @@ fn only_read_only_calls_are_not_consequential() {
 fn definition_states_that_only_others_name_the_document() {
     let manifest = booking();
     for shape in ToolShape::ALL {
-        let of_others = compile((&manifest, NamedBy::Others), &manifest.capabilities[0], *shape).unwrap();
+        let of_others =
+            compile(declared(&manifest, NamedBy::Others), &manifest.capabilities[0], *shape).unwrap();
         let text = of_others.definition.to_string();
         assert!(text.contains("[served by skyhop.example, but named only by others;"), "{text}");
         assert!(!text.contains("declared by"), "{text}");
+    }
+}
+
+/// A host may belong to a customer, and a user may have written a file: neither speaks for the domain.
+#[test]
+fn definition_names_the_host_or_the_file_that_declares_it() {
+    let mut manifest = booking();
+    manifest.url = ManifestUrl::parse("https://evil.skyhop.example/agent.json").unwrap();
+    for (publisher, words) in [
+        (Publisher::Host, "[declared at evil.skyhop.example, a host below skyhop.example;"),
+        (Publisher::Unknown, "[declared in a file at evil.skyhop.example whose author is unknown;"),
+    ] {
+        for shape in ToolShape::ALL {
+            let source = Declared { publisher, ..declared(&manifest, NamedBy::Site) };
+            let definition = compile(source, &manifest.capabilities[0], *shape).unwrap().definition;
+            let text = definition.to_string();
+            assert!(text.contains(words) && !text.contains("declared by"), "{text}");
+            if *shape == ToolShape::Mcp {
+                assert_eq!(definition["_meta"]["agentdex"]["publisher"], publisher.as_str());
+            }
+        }
     }
 }
 
@@ -454,7 +480,7 @@ fn schemas(definition: &Value) -> Vec<&Value> {
 fn assert_sound(manifest: &Manifest, capability: &Capability, names: &mut BTreeSet<String>) -> usize {
     let mut sound = 0;
     for shape in ToolShape::ALL {
-        let Ok(tool) = compile((manifest, NamedBy::Site), capability, *shape) else { continue };
+        let Ok(tool) = compile(declared(manifest, NamedBy::Site), capability, *shape) else { continue };
         let definition = &tool.definition;
         let validator = jsonschema::validator_for(&rules(*shape)).unwrap();
         let wrong: Vec<String> = validator.iter_errors(definition).map(|error| error.to_string()).collect();

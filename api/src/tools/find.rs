@@ -9,7 +9,10 @@ use serde_json::{Map, Value, json};
 use store::StoredManifest;
 
 use super::size_limit::{ANSWER_BYTES_MAX, drop_members, keep_fitting, size};
-use super::{Definition, UNTRUSTED, addresses_reader_schema, mark_addressing, object, short, words};
+use super::{
+    Definition, UNTRUSTED, addresses_reader_schema, mark_addressing, object, publisher_schema, short, words,
+};
+use crate::answers::declared_by::declared_by;
 use crate::answers::listed_by::{listings_by_site, of_manifest, registries_of};
 use crate::answers::search::{SearchResults, for_each_stored, readable, search};
 use crate::client::Client;
@@ -82,7 +85,8 @@ pub(super) fn definition() -> Definition {
     let input = object(&[], &Value::Object(properties));
     let row = json!({"type": "object", "required": ["id", "name", "description", "site", "format", "safety", "confirmation", "invocable"], "properties": {
         "id": {"type": "string", "description": "For get_capability."}, "addresses_reader": addresses_reader_schema(), "name": {"type": "string"},
-        "description": {"type": ["string", "null"]}, "site": {"type": "string"}, "format": {"type": "string"},
+        "description": {"type": ["string", "null"]}, "site": {"type": "string"}, "publisher": publisher_schema(),
+        "declared_by": {"type": "string", "description": "Who declares it, if not the site itself."}, "format": {"type": "string"},
         "semantic_type": {"type": ["string", "null"]}, "method": {"type": ["string", "null"]}, "endpoint": {"type": ["string", "null"]},
         "invocable": {"type": "boolean"}, "safety": {"type": "string"}, "confirmation": {"type": "string"},
         "auth": {"type": "array", "items": {"type": "string"}}, "auth_required": {"type": ["boolean", "null"]},
@@ -183,7 +187,7 @@ fn row(hit: &Hit) -> Value {
     let Value::Object(facts) = json!({
         "name": short(&hit.name, DESCRIPTION_CHARS),
         "description": hit.description.as_deref().map(|text| short(text, DESCRIPTION_CHARS)),
-        "site": hit.site, "format": hit.format,
+        "site": hit.site, "publisher": hit.publisher, "format": hit.format,
         "semantic_type": hit.semantic_types.first().map(|of| of.name.as_str()),
         "method": hit.method, "endpoint": hit.endpoint, "invocable": hit.invocable,
         "safety": hit.safety, "confirmation": hit.confirmation,
@@ -194,6 +198,9 @@ fn row(hit: &Hit) -> Value {
         return Value::Object(row);
     };
     row.extend(facts);
+    if hit.is_of_site() && !hit.is_published_by_site() {
+        row.insert("declared_by".to_owned(), declared_by(hit.publisher, &hit.host, &hit.site).into());
+    }
     if let Some(group) = &hit.group {
         let members: Vec<Value> = group.members.iter().map(member).collect();
         row.insert("group".to_owned(), json!({"by": group.by, "others": group.others, "members": members}));

@@ -13,6 +13,7 @@ mod stats;
 mod submit;
 mod validate;
 
+use manifest::Publisher;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -149,6 +150,12 @@ fn listed_by_schema() -> Value {
     let item = json!({"type": "object", "required": ["registry", "identifier"], "properties": {
         "registry": text, "identifier": text, "contradictions": {"type": "array", "items": text}}});
     json!({"type": ["array", "null"], "items": item, "description": "Entries of other registries, and where they contradict what the site declares. They are statements of others: the declaration counts."})
+}
+
+/// Schema of the member that states who published the document of a row.
+fn publisher_schema() -> Value {
+    json!({"type": "string", "enum": Publisher::ALL.iter().map(|publisher| publisher.as_str()).collect::<Vec<_>>(),
+           "description": "Who published the document: the site at its domain, the owner of another host (who may be a customer), or an unknown user of the site."})
 }
 
 /// The start of a publisher's text, on one line.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use store::StoredManifest;
 
 use super::size_limit::{ANSWER_BYTES_MAX, keep_fitting, size};
-use super::{Definition, UNTRUSTED, address, mark_addressing, object, short};
+use super::{Definition, UNTRUSTED, address, mark_addressing, object, publisher_schema, short};
 use crate::answers::listed_by::{Comparable, brief, listings, of_site};
 use crate::client::Client;
 use crate::clock;
@@ -34,7 +34,7 @@ pub(super) fn definition() -> Definition {
     let nullable = |kind: &str| json!({"type": [kind, "null"]});
     let capability = json!({"type": "object", "required": ["id", "name"], "properties": {"id": {"type": "string"}, "name": {"type": "string"}}});
     let manifest = json!({"type": "object", "required": ["id", "url", "format", "conformance", "capabilities"], "properties": {
-        "id": {"type": "string"}, "url": {"type": "string"}, "format": {"type": "string"}, "status": {"type": "string"},
+        "id": {"type": "string"}, "url": {"type": "string"}, "publisher": publisher_schema(), "format": {"type": "string"}, "status": {"type": "string"},
         "conformance": {"type": "string"}, "identity": {"type": "array", "items": {"type": "string"}, "description": "Whether the publisher is the site (bound, foreign), and the result of the signature."}, "findings": {"type": "object", "additionalProperties": {"type": "integer"}},
         "capabilities": {"type": "integer"}, "first_capabilities": {"type": "array", "items": capability}}});
     Definition {
@@ -105,7 +105,7 @@ fn row(stored: &StoredManifest) -> Value {
         })
         .collect();
     json!({
-        "id": manifest.id, "url": manifest.url, "format": manifest.format(), "status": stored.status,
+        "id": manifest.id, "url": manifest.url, "publisher": stored.publisher, "format": manifest.format(), "status": stored.status,
         "conformance": manifest.level(), "identity": stored.identity().at(clock::now()).marks(), "findings": findings,
         "capabilities": manifest.capabilities.len(), "first_capabilities": first,
     })

@@ -26,6 +26,7 @@ mod readiness;
 mod records;
 mod resources;
 mod searching;
+mod speakers;
 mod stability;
 mod validate;
 mod watches;

@@ -188,6 +188,18 @@ pub fn customer_of<'a>(host: &'a Host, site: &SiteName) -> &'a str {
     below.and_then(|below| below.rsplit('.').next()).unwrap_or(host.as_str())
 }
 
+/// Whether a document may speak for its site: the site names it, and its publisher is known. Users may have written the others.
+pub fn may_speak(named_by: NamedBy, publisher: Publisher) -> bool {
+    named_by == NamedBy::Site && publisher != Publisher::Unknown
+}
+
+/// The publisher whose documents speak for a site: the site itself, or the owners of its other hosts if it publishes none at its domain.
+/// `None` if no document may speak for it.
+pub fn speaker(documents: impl IntoIterator<Item = (NamedBy, Publisher)>) -> Option<Publisher> {
+    let may_speak = |(named_by, publisher)| may_speak(named_by, publisher).then_some(publisher);
+    documents.into_iter().filter_map(may_speak).min_by_key(|publisher| *publisher != Publisher::Site)
+}
+
 /// Who names a document, if only its URL is known: the site at a usual path of its domain or its `www.` host, otherwise others.
 pub fn named_by_url(url: &ManifestUrl) -> NamedBy {
     let is_of_site = is_usual(url) && is_main_host(&url.site(), &url.host());
@@ -215,6 +227,19 @@ mod tests {
 
     fn url(text: &str) -> ManifestUrl {
         ManifestUrl::parse(text).unwrap()
+    }
+
+    #[test]
+    fn documents_at_other_hosts_speak_only_for_a_site_without_its_own() {
+        use NamedBy::{Others, Site};
+        let (own, host) = ((Site, Publisher::Site), (Site, Publisher::Host));
+        for (documents, wanted) in [
+            (vec![host, own], Some(Publisher::Site)),
+            (vec![host, (Others, Publisher::Site)], Some(Publisher::Host)),
+            (vec![(Site, Publisher::Unknown), (Others, Publisher::Host)], None),
+        ] {
+            assert_eq!(speaker(documents.clone()), wanted, "{documents:?}");
+        }
     }
 
     fn is_named(found: &[(&str, Discovery, Option<&str>)], asked: &str) -> bool {

@@ -13,6 +13,7 @@ use manifest::entry::Entry;
 use manifest::model::{Capability, ConformanceLevel, Manifest, SourceKind};
 use manifest::{CapabilityId, ManifestUrl, Publisher};
 use policy::Status;
+use policy::naming::may_speak;
 use store::{StoredDeclaration, StoredManifest};
 use tantivy::TantivyDocument;
 
@@ -22,7 +23,7 @@ use super::shared::{self, Following, Shared};
 use crate::analysis::{
     Stemming, bigram, dense_characters, fold_exact, grams, is_stop_word, language_of, words,
 };
-use crate::answer::{Hit, StoredRow};
+use crate::answer::Hit;
 use crate::declarations::DeclarationRole;
 use crate::error::IndexError;
 use crate::examples::Examples;
@@ -140,7 +141,7 @@ impl<'a> ManifestText<'a> {
         text.add_terms(fields, self, &mut document);
         document.add_u64(fields.text_number, hash(&text.own()));
         document.add_f64(fields.prior, self.prior(capability, row));
-        document.add_bytes(fields.row, &serde_json::to_vec(&StoredRow::of(row)).map_err(IndexError::Row)?);
+        document.add_bytes(fields.row, &serde_json::to_vec(row).map_err(IndexError::Row)?);
         Ok(document)
     }
 
@@ -170,6 +171,9 @@ impl<'a> ManifestText<'a> {
         document.add_u64(fields.tie, hash(capability.id.as_str()));
         document.add_u64(fields.site_number, site_number(site.as_str(), self.stored.named_by));
         document.add_text(fields.host, host.as_str());
+        if may_speak(self.stored.named_by, self.stored.publisher) {
+            document.add_text(fields.speaker, self.stored.publisher.as_str());
+        }
         document.add_text(fields.name_sort, fold_exact(&capability.name));
         document.add_bool(fields.invocable, capability.is_invocable());
         for name in exact_names(&FilterSource::of_capability(self.stored, capability, entry, "")) {

@@ -13,9 +13,9 @@ use tantivy::tokenizer::{RawTokenizer, TextAnalyzer, WhitespaceTokenizer};
 use crate::filter::FacetKey;
 
 /// Version of fields and analysis: an index of another version is rebuilt.
-pub const SCHEMA_VERSION: u32 = 18;
+pub const SCHEMA_VERSION: u32 = 19;
 /// Version of the ranking: a cursor of another version has expired.
-pub(crate) const RANKING_VERSION: u16 = 14;
+pub(crate) const RANKING_VERSION: u16 = 15;
 
 const TERMS_TOKENIZER: &str = "terms";
 /// Keeps a value as a single token.
@@ -79,6 +79,8 @@ fields! {
     /// Completions, each with its kind.
     suggest: add_text_field(whole()),
     host: add_text_field(whole()),
+    /// The slug of the publisher of a document that may speak for its site.
+    speaker: add_text_field(whole()),
     invocable: add_bool_field(INDEXED),
     updated_ms: add_i64_field(FAST | INDEXED),
     first_seen_ms: add_i64_field(FAST),

@@ -43,6 +43,7 @@ mod vector_search;
 mod warm;
 mod window;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -152,6 +153,11 @@ impl Searcher {
 
     pub fn find(&self, id: &CapabilityId) -> Result<Option<Hit>, IndexError> {
         rows::find(&self.state().opened, id)
+    }
+
+    /// Those of some names that are the exact name, the id or the identifier of a capability in the index, in any case. Blocking.
+    pub fn held_among(&self, names: &[String]) -> Result<HashSet<String>, IndexError> {
+        rows::held_among(&self.state().opened, names)
     }
 
     /// The most frequent completions of a prefix, within the time of a search.

@@ -1,14 +1,17 @@
 //! Reads rows back from the index.
 
+use std::collections::HashSet;
+
 use chrono::DateTime;
 use manifest::CapabilityId;
 use tantivy::collector::TopDocs;
 use tantivy::query::TermQuery;
 use tantivy::schema::IndexRecordOption;
 use tantivy::schema::document::{DeserializeError, DocumentDeserialize, DocumentDeserializer, OwnedValue};
-use tantivy::{DocAddress, Term};
+use tantivy::{DocAddress, DocSet, TERMINATED, Term};
 
 use super::opened::OpenedIndex;
+use crate::analysis::fold_exact;
 use crate::answer::Hit;
 use crate::error::IndexError;
 
@@ -49,6 +52,37 @@ fn address_of(opened: &OpenedIndex, id: &CapabilityId) -> Result<Option<DocAddre
         .search(&query, &TopDocs::with_limit(1).order_by_score())
         .map_err(IndexError::engine("find a capability"))?;
     Ok(found.first().map(|(_, address)| *address))
+}
+
+/// Those of some names that a document which is not deleted has exactly.
+pub(super) fn held_among(opened: &OpenedIndex, names: &[String]) -> Result<HashSet<String>, IndexError> {
+    let failed = IndexError::engine("look names up");
+    let mut held = HashSet::new();
+    for name in names {
+        let forms = [name.to_lowercase(), fold_exact(name)];
+        let terms = forms.iter().map(|form| Term::from_field_text(opened.fields.exact, form));
+        for term in terms {
+            if has_document(opened, &term).map_err(&failed)? {
+                held.insert(name.clone());
+            }
+        }
+    }
+    Ok(held)
+}
+
+fn has_document(opened: &OpenedIndex, term: &Term) -> tantivy::Result<bool> {
+    for segment in opened.searcher.segment_readers() {
+        let inverted = segment.inverted_index(term.field())?;
+        let Some(mut postings) = inverted.read_postings(term, IndexRecordOption::Basic)? else { continue };
+        let mut document = postings.doc();
+        while document != TERMINATED {
+            if !segment.is_deleted(document) {
+                return Ok(true);
+            }
+            document = postings.advance();
+        }
+    }
+    Ok(false)
 }
 
 pub(super) fn find(opened: &OpenedIndex, id: &CapabilityId) -> Result<Option<Hit>, IndexError> {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use manifest::entry::{is_identifier, publisher_of};
-use manifest::{CapabilityId, Host};
+use manifest::{CapabilityId, Host, NamedBy, Publisher};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED, Term};
 
@@ -19,6 +19,7 @@ use super::vector_search::{CANDIDATES_MAX, COSINE_GOOD, QueryVector, VectorSearc
 use crate::analysis::fold_exact;
 use crate::error::{IndexError, SearchError};
 use crate::filter::FacetKey;
+use crate::index::site_number;
 use crate::query::Plan;
 use crate::request::Grouping;
 
@@ -192,9 +193,12 @@ impl WindowQuery<'_> {
     fn exact_documents_of(&self, text: &str) -> tantivy::Result<HashSet<DocAddress>> {
         let exact = |form: &str| Term::from_field_text(self.opened.fields.exact, form);
         if let Some(owner) = self.owner_of(text) {
-            let owned = self.first_with(&[exact(text), owner])?;
+            let owned = self.first_with(&[exact(text), owner.clone()])?;
             if !owned.is_empty() {
                 return Ok(owned.into_iter().collect());
+            }
+            if owner.value().as_str() == Some(text) && self.opened.searcher.doc_freq(&owner)? > 0 {
+                return self.documents_of_hosts(text, owner);
             }
         }
         let mut found = HashSet::new();
@@ -205,6 +209,15 @@ impl WindowQuery<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// The documents at other hosts of a site, which speak for it if it publishes none at its domain.
+    fn documents_of_hosts(&self, site: &str, of_site: Term) -> tantivy::Result<HashSet<DocAddress>> {
+        if self.opened.site_endpoints.has_own_document(site_number(site, NamedBy::Site)) {
+            return Ok(HashSet::new());
+        }
+        let of_hosts = Term::from_field_text(self.opened.fields.speaker, Publisher::Host.as_str());
+        Ok(self.first_with(&[of_hosts, of_site])?.into_iter().collect())
     }
 
     /// The term of the documents that a text identifies: an id, the name of a site or of its host, or an identifier with its

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use manifest::{IdentityMark, ManifestUrl, Publisher, SiteName};
-use policy::naming::customer_of;
+use policy::naming::{customer_of, may_speak};
 use serde::{Deserialize, Serialize};
 use store::StoredManifest;
 
@@ -71,7 +71,7 @@ impl PublisherFacts {
     /// The facts of a manifest whose publisher is known; `None` for other manifests, which users of the site may have written. `sketches` are
     /// the fingerprints of its capabilities.
     pub(crate) fn of(stored: &StoredManifest, sketches: impl Iterator<Item = u64>) -> Option<Self> {
-        if !stored.is_of_site() || stored.publisher == Publisher::Unknown {
+        if !may_speak(stored.named_by, stored.publisher) {
             return None;
         }
         let manifest = &stored.manifest;

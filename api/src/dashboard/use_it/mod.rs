@@ -7,9 +7,10 @@ mod call;
 pub(crate) mod clients;
 mod credentials;
 mod examples;
+pub(crate) mod mcp;
 mod snippets;
 
-use manifest::model::{Confirmation, Protocol};
+use manifest::model::Confirmation;
 use manifest::{Capability, Manifest, SafetyClass};
 use serde_json::{Map, Value};
 use store::StoredManifest;
@@ -29,8 +30,8 @@ use crate::tool_export::{self, ToolShape};
 const TEXT_BYTES_MAX: usize = 32 * 1_024;
 /// Maximum number of fields of the form. A capability with more parameters should be called from a program.
 const FIELDS_MAX: usize = 30;
-/// Maximum length of a server name in a client, in characters.
-const SERVER_NAME_CHARS_MAX: usize = 40;
+/// Maximum length of a label or an example of the form, in characters.
+const LABEL_CHARS_MAX: usize = 40;
 /// Prefix of the form's fields in the address of the request.
 const FIELD_PREFIX: &str = "v.";
 
@@ -70,8 +71,8 @@ pub(crate) struct UseIt {
     pub(crate) snippets: Vec<Snippet>,
     /// The tab that is open at first.
     pub(crate) first_tab: &'static str,
-    /// Whether the site declares an MCP server; else the clients are connected to the one of this registry.
-    pub(crate) is_own_mcp: bool,
+    /// A sentence about the MCP server that the document declares; without one, the clients are connected to the one of this registry.
+    pub(crate) mcp_words: Option<String>,
     pub(crate) clients: Vec<Client>,
     pub(crate) fields: Vec<Field>,
     pub(crate) form_href: String,
@@ -94,19 +95,20 @@ pub(crate) fn use_it(
     let parameters = parameters.map(tool_export::inlined);
     let given = given(&rows, parameters.as_ref(), typed);
     let call = Call::of(manifest, capability, &rows, parameters.as_ref(), &given);
-    let mcp = mcp_server(manifest, capability).filter(|_| stored.is_of_site());
-    let is_own_mcp = mcp.is_some();
-    let mcp = mcp.unwrap_or_else(|| McpServer::of_this_registry(base));
+    let (mcp, mcp_words) = match mcp::of_capability(stored, capability) {
+        Some((server, words)) => (server, Some(words)),
+        None => (McpServer::of_this_registry(base), None),
+    };
     UseIt {
         elsewhere: elsewhere(manifest, capability),
         warning: warning(capability),
         credentials_heading: credentials::heading(capability),
         credentials: credentials::of(manifest, capability),
         credentials_words: credentials::undescribed(manifest, capability),
-        snippets: all_snippets(stored, capability, &call, request.entry, is_own_mcp),
+        snippets: all_snippets(stored, capability, &call, request.entry, mcp_words.is_some()),
         first_tab: first_tab(capability),
         clients: clients::of(&mcp),
-        is_own_mcp,
+        mcp_words,
         fields: if call.is_ok() { fields(&rows, parameters.as_ref(), typed) } else { Vec::new() },
         form_href: format!("{}/try", links::capability(&capability.id)),
         is_filled: !given.is_empty(),
@@ -148,18 +150,6 @@ fn elsewhere(manifest: &Manifest, capability: &Capability) -> Option<String> {
         Elsewhere::Calls(other) => format!("This call goes to {other}, not to {site}."),
         Elsewhere::Lists(other) => format!("This is an entry about {other} in a catalog of {site}."),
     })
-}
-
-/// The URL of the site's own MCP server, where the capability can be called or listed.
-fn mcp_server(manifest: &Manifest, capability: &Capability) -> Option<McpServer> {
-    let of_capability = (capability.invocation.protocol == Some(Protocol::Mcp))
-        .then(|| capability.invocation.endpoint())
-        .flatten();
-    let mut declared = manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
-    let url = of_capability.or_else(|| declared.find_map(|interface| interface.url.as_deref()))?;
-    let url = links::harmless(manifest.address_for_agents(url)?)?;
-    let name = text::one_line(manifest.url.site().as_str(), SERVER_NAME_CHARS_MAX);
-    Some(McpServer { name, url })
 }
 
 /// The way to connect a server for its tools, whose requests need a session; else a request.
@@ -228,7 +218,7 @@ fn definition(
 ) -> Snippet {
     let href = format!("{}/tool?as={}", links::capability(&capability.id), shape.as_str());
     let snippet = |text, instead, href| Snippet { id, name, text, instead, note: note.to_owned(), href };
-    match tool_export::compile((&stored.manifest, stored.named_by), capability, shape) {
+    match tool_export::compile(stored.into(), capability, shape) {
         Ok(tool) => {
             let text = serde_json::to_string_pretty(&tool.definition).ok().map(|text| copyable(&text));
             let text = text.filter(|text| text.len() <= TEXT_BYTES_MAX);
@@ -274,10 +264,10 @@ fn fields(rows: &[Row], parameters: Option<&Value>, typed: &QueryPairs) -> Vec<F
         Field {
             value: typed.raw(&name).unwrap_or_default().to_owned(),
             name,
-            label: text::one_line(&row.name, SERVER_NAME_CHARS_MAX),
+            label: text::one_line(&row.name, LABEL_CHARS_MAX),
             kind: row.kind.clone(),
             required: row.required,
-            example: text::one_line(&examples::plain(&example), SERVER_NAME_CHARS_MAX),
+            example: text::one_line(&examples::plain(&example), LABEL_CHARS_MAX),
             choices: row.choices.clone(),
         }
     };

@@ -128,6 +128,24 @@ impl Format {
     pub const fn is_indexable(self) -> bool {
         !matches!(self, Self::Unrelated | Self::Opaque | Self::Malformed | Self::WebBotAuth)
     }
+
+    /// Whether a document of this format describes one service, so that its endpoints are those of its publisher. Catalogs, lists and files
+    /// of an unknown form may list the services of customers and users.
+    pub const fn describes_one_service(self) -> bool {
+        let is_list = matches!(
+            self,
+            Self::Ard
+                | Self::ApiCatalog
+                | Self::McpConfig
+                | Self::SkillsIndex
+                | Self::LlmsTxt
+                | Self::Anp
+                | Self::List
+                | Self::Pointer
+                | Self::Generic
+        );
+        self.is_indexable() && !is_list
+    }
 }
 
 string_enum! {

@@ -1,8 +1,9 @@
-//! The names by which a capability and its site are known. A document that only others name gets no names of its site.
+//! The names by which a capability and its site are known. Only a document that the site itself publishes gets the names of its site.
 
 use std::collections::BTreeSet;
 
-use manifest::NamedBy;
+use manifest::{NamedBy, Publisher};
+use policy::naming::may_speak;
 use store::StoredManifest;
 
 use super::super::forward::hash;
@@ -22,34 +23,38 @@ pub(crate) fn site_number(site: &str, named_by: NamedBy) -> u64 {
     }
 }
 
-/// Ids, keys and names that match a capability exactly. Documents that only others name may have any name, even the name of the site or its
-/// servers, so only their id and key match.
+/// Ids, keys and names that match a capability exactly. Documents that only others name, and files of unknown authors, may have any name, even
+/// the name of the site or its servers, so only their id, key and minted identifier match. The owner of a host has the name of this host, not that of the site.
 pub(in crate::index) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<String> {
-    let own = [source.id.as_str().to_owned(), source.key.to_lowercase()];
+    let mut exact = BTreeSet::from([source.id.as_str().to_owned(), source.key.to_lowercase()]);
     if source.named_by == NamedBy::Others {
-        return own.into();
+        return exact;
     }
-    let mut exact = BTreeSet::from([
+    // in a file of an unknown author it is minted
+    exact.insert(source.urn.to_lowercase());
+    if !may_speak(source.named_by, source.published_by) {
+        return exact;
+    }
+    exact.extend([
         source.native_id.to_lowercase(),
-        source.urn.to_lowercase(),
-        source.url.site().as_str().to_owned(),
         source.url.host().as_str().to_owned(),
         fold_exact(source.name),
         fold_exact(source.native_id),
     ]);
-    exact.extend(own);
+    exact.extend((source.published_by == Publisher::Site).then(|| source.url.site().as_str().to_owned()));
     exact.extend(source.title.map(fold_exact));
     exact.extend(source.manifest_name.map(fold_exact));
     exact.remove("");
     exact
 }
 
-/// The name of the site: words of the manifest's and the provider's name, and the label of the domain if the site names the manifest.
+/// The name of the site: words of the manifest's and the provider's name, and the label of the domain if the site or the owner of one of its
+/// hosts publishes the manifest.
 pub(super) fn site_words(stored: &StoredManifest) -> Vec<String> {
     let manifest = &stored.manifest;
     let site = manifest.url.site();
     let label = site.as_str().split('.').next().unwrap_or_default();
-    let label = Some(label).filter(|_| stored.is_of_site());
+    let label = Some(label).filter(|_| may_speak(stored.named_by, stored.publisher));
     let names =
         [manifest.title.as_deref(), manifest.name.as_deref(), manifest.provider.name.as_deref(), label];
     let mut found: Vec<String> = Vec::new();
