@@ -2,7 +2,7 @@
 //!
 //! An entry is a statement of a third party about sites. It is never read as a manifest and contributes no capability. Descriptions are not
 //! kept. Of an entry that is deleted, has an address that is not public, or has a text that addresses the model that reads it, only the
-//! identifier is read, without sites: what is stored of it is removed.
+//! identifier and the address are read, without sites: what is stored of it is removed.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -91,6 +91,12 @@ impl RegistryEntry {
         Some(if has_bad_url || read.addresses_reader() { read.withdrawn() } else { read })
     }
 
+    /// Whether its address is at the site of the publisher that its identifier names. Anybody may list an address elsewhere under the
+    /// identifier of a publisher.
+    pub fn is_at_site_of_publisher(&self) -> bool {
+        self.url.as_deref().is_some_and(|url| is_at_site_of_publisher(&self.identifier, url))
+    }
+
     /// The site of the publisher that the identifier names.
     pub fn publisher(&self) -> Option<SiteName> {
         publisher_site(&self.identifier)
@@ -101,9 +107,9 @@ impl RegistryEntry {
         texts.into_iter().flatten().any(|text| addresses_reader(text))
     }
 
-    /// The entry without sites and texts.
+    /// The entry without sites and texts. The address only tells which stored entry it was.
     fn withdrawn(self) -> Self {
-        Self { sites: Vec::new(), name: None, url: None, version: None, ..self }
+        Self { sites: Vec::new(), name: None, version: None, ..self }
     }
 }
 
@@ -125,6 +131,12 @@ pub fn registry_publisher(identifier: &str) -> Option<Host> {
     };
     let host = Host::parse(&domain).ok().filter(is_public)?;
     (!is_account).then_some(host)
+}
+
+/// Whether a URL is at the site of the publisher that an identifier names.
+pub fn is_at_site_of_publisher(identifier: &str, url: &str) -> bool {
+    let site = publisher_site(identifier);
+    site.is_some() && site == host_of(url).map(|host| host.site())
 }
 
 fn publisher_site(identifier: &str) -> Option<SiteName> {

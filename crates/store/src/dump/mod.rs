@@ -18,13 +18,14 @@ pub(crate) const BATCH_ROWS: usize = 500;
 /// Bytes of one INSERT, without its last row.
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Columns at the end of a table that dumps of earlier schemas do not have: the schema that added them, the table, and their number.
-const ADDED_COLUMNS: [(i64, &str, usize); 6] = [
+const ADDED_COLUMNS: [(i64, &str, usize); 7] = [
     (14, "manifest", 1),
     (14, "capability", 2),
     (15, "capability", 1),
     (18, "manifest", 1),
     (22, "manifest", 3),
     (26, "registry_entry", 1),
+    (29, "registry_position", 1),
 ];
 
 /// The first line of a dump.
@@ -207,7 +208,7 @@ pub(crate) const TABLES: &[Table] = tables! {
         seen_at_ms BigInt, publisher Text;
     registry_position by "registry":
         registry Text, changed_until_ms BigInt, read_whole_at_ms BigInt, began_at_ms BigInt, next_page Text,
-        latest_ms BigInt;
+        latest_ms BigInt, failures Integer;
 };
 
 impl Table {
