@@ -5,9 +5,11 @@
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
-use crawler::Cancel;
-use crawler::config::{SeedLists, SeedSource};
+use crawler::config::{Mode, SeedLists, SeedSource, WithoutSeeds};
+use crawler::{Cancel, Progress};
 use manifest::{ManifestUrl, RegistryEntry, SiteName};
 use serde_json::{Value, json};
 use store::{RegistryPosition, UnfinishedReading};
@@ -366,4 +368,73 @@ async fn a_response_without_a_list_is_an_error_and_loses_nothing() {
             assert_eq!(crawl.store.registry_position(registry).await.unwrap(), position, "{text}");
         }
     }
+}
+
+/// A registry whose pages take a long time, beside a list of the operator.
+async fn slow_registry_and_list(crawl_delay: u32) -> Crawl {
+    let registry = Host::new(NAME)
+        .robots(&format!("User-agent: *\nAllow: /\nCrawl-delay: {crawl_delay}\n"))
+        .route("/agents", page(&[agent(1)], None));
+    let mut crawl = crawl_of(ard(), registry).await;
+    crawl.config.seeds.push(SeedSource::Text { name: "list".to_owned(), text: "s8.example\n".to_owned() });
+    crawl
+}
+
+#[tokio::test]
+async fn a_slow_registry_does_not_delay_visits_of_a_pass_which_visits_what_it_names() {
+    let mut crawl = slow_registry_and_list(5).await;
+    crawl.config.mode = Mode::Once { park_wait: Duration::from_secs(30) };
+    let summary = crawl.pass().await;
+    let hits = crawl.web.log().hits();
+    let at = |host: &str, path: &str| {
+        hits.iter().position(|hit| hit.host == host && hit.path.starts_with(path)).unwrap()
+    };
+    assert!(at("s8.example", "/robots.txt") < at(NAME, "/agents"), "{hits:?}");
+    assert!(at(NAME, "/agents") < at("s1.example", "/robots.txt"), "{hits:?}");
+    assert_eq!((summary.sites_visited, summary.seeds.read), (2, 3), "{summary:?}");
+    assert_eq!((listed(&crawl).await, summary.seeds.sources.len()), (vec![1], 2));
+}
+
+/// The daemon is stopped while the registry is waited for.
+#[tokio::test]
+async fn a_slow_registry_does_not_delay_visits_of_a_daemon() {
+    let mut crawl = slow_registry_and_list(50).await;
+    crawl.config.mode = Mode::Daemon;
+    let cancel = Cancel::default();
+    let soft = cancel.soft.clone();
+    let stop_after_a_visit = move |progress: Progress<'_>| {
+        if let Progress::State(state) = progress
+            && state.summary.sites_visited > 0
+        {
+            soft.cancel();
+        }
+    };
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, &stop_after_a_visit);
+    let summary = tokio::time::timeout(Duration::from_secs(40), run).await.unwrap().unwrap();
+    assert_eq!(summary.sites_visited, 1, "{summary:?}");
+    assert_eq!((crawl.paths(NAME), listed(&crawl).await), (vec!["/robots.txt".to_owned()], vec![]));
+    assert_eq!(crawl.store.tasks_failing(10).await.unwrap(), [], "a stop is no failure of a source");
+}
+
+/// The sites of an earlier crawl are due while the only source is waited for.
+#[tokio::test]
+async fn a_daemon_whose_only_source_is_slow_visits_known_sites() {
+    let mut crawl = slow_registry_and_list(50).await;
+    crawl.config.seeds.retain(|source| *source != ard());
+    crawl.pass().await;
+    crawl.web.log().clear();
+    crawl.config.seeds = vec![ard()];
+    crawl.config.mode = Mode::Daemon;
+    crawl.config.without_seeds = WithoutSeeds::VisitsKnownSites;
+    crawl.config.revisit_older_than = Some(Duration::ZERO);
+    let cancel = Cancel::default();
+    let soft = cancel.soft.clone();
+    let stop_after_a_visit = move |progress: Progress<'_>| {
+        if matches!(progress, Progress::State(state) if state.summary.sites_visited > 0) {
+            soft.cancel();
+        }
+    };
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, &stop_after_a_visit);
+    tokio::time::timeout(Duration::from_secs(40), run).await.unwrap().unwrap();
+    assert_eq!(crawl.paths(NAME), ["/robots.txt"]);
 }

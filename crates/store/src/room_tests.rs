@@ -163,8 +163,7 @@ fn small_changes_have_room() {
     let Standing::Others(owner) = &evil else { panic!("{evil:?}") };
     room.of_others.add(owner, Share { manifests: 1, bytes: BYTES_OF_OTHERS_MOST });
     assert_eq!(room.take(&few, change(SMALL_CHANGE_BYTES)), Ok(Vec::new()));
-    for (standing, added) in [(&few, change(SMALL_CHANGE_BYTES + 1)), (&evil, change(1)), (&few, new(1))]
-    {
+    for (standing, added) in [(&few, change(SMALL_CHANGE_BYTES + 1)), (&evil, change(1)), (&few, new(1))] {
         assert_eq!(room.take(standing, added), Err(TOO_MANY_BYTES_OF_OTHERS), "{standing:?}");
     }
 }
@@ -180,9 +179,7 @@ fn bytes_are_bounded_for_the_site_and_for_others() {
         assert_eq!(room.take(&standing, new(max)), Ok(Vec::new()));
         assert_eq!(room.take(&standing, new(1)), Err(reason));
         assert_eq!(room.take(&standing, change(0)), Ok(Vec::new()), "the size does not grow");
-        for other in
-            [Standing::Published, named(None)].into_iter().filter(|other| *other != standing)
-        {
+        for other in [Standing::Published, named(None)].into_iter().filter(|other| *other != standing) {
             assert_eq!(room.take(&other, new(1)), Ok(Vec::new()), "{other:?} has its own limit");
         }
     }

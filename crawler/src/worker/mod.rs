@@ -17,6 +17,7 @@ use manifest::SiteName;
 use store::{LeaseRequest, LeasedSite, OUTAGE, StoreError, WorkerId};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::hand_overs::HandOverWriter;
@@ -72,6 +73,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) progress: &'a (dyn Fn(Progress<'_>) + Sync),
     /// The sites to visit, if the operator named some; otherwise all.
     pub(crate) only: Option<Vec<SiteName>>,
+    /// Sources of seeds that are read during the visits. A pass also visits the sites that they name.
+    pub(crate) seeds_under_way: Option<CancellationToken>,
 }
 
 /// Visits in progress and parked visits.
@@ -114,6 +117,7 @@ impl<'a> Worker<'a> {
             summary: Summary::default(),
             progress,
             only: None,
+            seeds_under_way: None,
         }
     }
 
@@ -130,6 +134,7 @@ impl<'a> Worker<'a> {
             }
             // renew the leases of this worker first, and take the time before that, so that none of them counts as expired
             let now = clock::now();
+            self.extend_pass(&mut work, now);
             let leased =
                 if self.renew_leases(&mut work, now).await { self.lease(&mut work, now).await? } else { 0 };
             if leased > 0 {
@@ -139,7 +144,9 @@ impl<'a> Worker<'a> {
             if is_idle {
                 clock::resync();
             }
-            if let (true, Mode::Once { park_wait }) = (is_idle, mode) {
+            if self.seeds_under_way.is_some() && is_idle {
+                (self.progress)(Progress::AwaitsSeeds);
+            } else if let (true, Mode::Once { park_wait }) = (is_idle, mode) {
                 let idle_since = *idle_since.get_or_insert_with(clock::now);
                 let until = idle_since + delta(park_wait);
                 if !self.waits_for_sites(&mut work, idle_since, until).await
@@ -154,6 +161,7 @@ impl<'a> Worker<'a> {
                     Some(done) = work.running.join_next() => self.take(&mut work, done),
                     () = tokio::time::sleep_until(wake_at) => {}
                     () = self.cancel.soft.cancelled() => {}
+                    () = ended(self.seeds_under_way.as_ref()) => {}
                     () = tokio::time::sleep_until(work.next_state_at) => {
                         self.show_state(&mut work);
                         continue;
@@ -166,6 +174,17 @@ impl<'a> Worker<'a> {
         self.drain(&mut work).await;
         self.summary.parked = work.parked.into_values().collect();
         Ok(())
+    }
+
+    /// Adds the sites that are due now to a pass, once all sources of seeds are read.
+    fn extend_pass(&mut self, work: &mut Work, now: DateTime<Utc>) {
+        if self.seeds_under_way.take_if(|read| read.is_cancelled()).is_none() {
+            return;
+        }
+        work.due_before = work.due_before.map(|_| now);
+        work.next_poll_at = Instant::now();
+        let (store, visited) = (self.tools.store.clone(), self.summary.sites_visited);
+        work.count.spawn(async move { store.sites_due(now).await.ok().map(|due| due + visited) });
     }
 
     /// Sends a heartbeat, and takes or releases addresses. This worker may then resume parked visits at addresses that another worker owned
@@ -487,6 +506,14 @@ impl Work {
         let poll_at = self.next_poll_at.max(Instant::now() + Duration::from_millis(10));
         let poll_at = at_parked.map_or(poll_at, |at| at.min(poll_at));
         poll_at.min(self.next_renewal_at).min(self.next_heartbeat_at)
+    }
+}
+
+/// Waits until a token is cancelled; without one, forever.
+async fn ended(token: Option<&CancellationToken>) {
+    match token {
+        Some(token) => token.cancelled().await,
+        None => std::future::pending().await,
     }
 }
 
