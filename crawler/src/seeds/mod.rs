@@ -18,7 +18,6 @@ mod gzip;
 mod kind;
 mod report;
 
-use std::collections::HashSet;
 use std::io::{self, BufRead};
 use std::path::PathBuf;
 
@@ -27,6 +26,7 @@ use settings::escape::is_unsafe;
 use store::{Seed, SeedOrigin, StoreError};
 
 use self::kind::Kind;
+pub(crate) use self::report::SeedsRead;
 pub use self::report::{Rejected, SeedReport, SourceReport};
 
 /// Whether sources are read for the first time or again. Only at the first time may they be pipes.
@@ -132,14 +132,6 @@ const FETCHED: SourceLimits = SourceLimits {
     archive_bytes: FETCHED_ARCHIVE_BYTES_MAX,
     advice: "check that the URL is that of a list, not of a web page",
 };
-
-/// What was read of some sources, so that other sources can be read later.
-#[derive(Debug, Default)]
-pub(crate) struct SeedsRead {
-    /// Fingerprints of the seeds.
-    seen: HashSet<u64>,
-    pub(crate) report: SeedReport,
-}
 
 /// Reads seeds from any number of sources, each seed once.
 pub struct SeedReader<'a> {

@@ -7,6 +7,7 @@ mod hand_overs;
 mod leases;
 mod progress;
 mod save;
+mod seeds;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use tokio_util::task::TaskTracker;
 use self::hand_overs::HandOverWriter;
 use self::leases::HeldLeases;
 use self::save::{Done, visit_and_save};
+use self::seeds::ended;
 use self::writer::VisitWriter;
 use crate::batcher::Batcher;
 use crate::clock;
@@ -176,17 +178,6 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Adds the sites that are due now to a pass, once all sources of seeds are read.
-    fn extend_pass(&mut self, work: &mut Work, now: DateTime<Utc>) {
-        if self.seeds_under_way.take_if(|read| read.is_cancelled()).is_none() {
-            return;
-        }
-        work.due_before = work.due_before.map(|_| now);
-        work.next_poll_at = Instant::now();
-        let (store, visited) = (self.tools.store.clone(), self.summary.sites_visited);
-        work.count.spawn(async move { store.sites_due(now).await.ok().map(|due| due + visited) });
-    }
-
     /// Sends a heartbeat, and takes or releases addresses. This worker may then resume parked visits at addresses that another worker owned
     /// before.
     async fn update_groups(&self, work: &mut Work) {
@@ -218,27 +209,6 @@ impl<'a> Worker<'a> {
             (site.clone(), ParkedSite { site, resume_at, reason })
         };
         Ok(parked.into_iter().filter(|(site, ..)| is_wanted(site)).map(of_site).collect())
-    }
-
-    /// Renews the leases when it is time, and updates the metrics. Returns whether no lease of this process has expired at `now`:
-    /// a process that was stalled would otherwise lease the sites that its visits still hold.
-    async fn renew_leases(&self, work: &mut Work, now: DateTime<Utc>) -> bool {
-        if Instant::now() < work.next_renewal_at {
-            return true;
-        }
-        work.next_renewal_at = Instant::now() + self.lease / HEARTBEATS_PER_LEASE;
-        let began = Instant::now();
-        if let Err(error) = work.held.renew(&self.tools.store, self.lease, now).await {
-            if error.is_transient() {
-                report_outage(self.progress, began, &error);
-                work.next_renewal_at = Instant::now() + OUTAGE_DELAY.min(self.lease / HEARTBEATS_PER_LEASE);
-                return false;
-            }
-            tracing::warn!(%error, "leases could not be renewed");
-        }
-        let oldest_due_at = self.tools.store.next_due_at().await.ok().flatten();
-        metrics::state(work.running.len(), work.parked.len(), oldest_due_at, clock::now());
-        true
     }
 
     async fn begin(&self, mode: Mode) -> Result<Work, StoreError> {
@@ -506,14 +476,6 @@ impl Work {
         let poll_at = self.next_poll_at.max(Instant::now() + Duration::from_millis(10));
         let poll_at = at_parked.map_or(poll_at, |at| at.min(poll_at));
         poll_at.min(self.next_renewal_at).min(self.next_heartbeat_at)
-    }
-}
-
-/// Waits until a token is cancelled; without one, forever.
-async fn ended(token: Option<&CancellationToken>) {
-    match token {
-        Some(token) => token.cancelled().await,
-        None => std::future::pending().await,
     }
 }
 
