@@ -13,12 +13,11 @@ use serde_json::{Value, json};
 use store::{Seed, Store};
 
 use crate::harvest::{Harvest, Incomplete};
-use crate::registry_pages::{Page, PageRequest, PagedRegistry, read_pages};
+use crate::page_size::PageSize;
+use crate::registry_pages::{ENTRIES_MAX, Page, PageRequest, PagedRegistry, read_pages};
 use crate::seeds::SeedError;
 use crate::visit::StandaloneRequests;
 
-/// Entries per page; the maximum of ARD.
-const PAGE_SIZE: u32 = 100;
 /// The words of the search if the operator named none.
 const WORDS_DEFAULT: &str = "*";
 /// Parameter of the operator's URL with the words of a search.
@@ -68,21 +67,21 @@ struct AgentList {
 }
 
 impl PagedRegistry for AgentList {
-    fn request(&self, since: Option<DateTime<Utc>>, token: Option<&str>) -> Option<PageRequest> {
+    fn request(
+        &self,
+        since: Option<DateTime<Utc>>,
+        token: Option<&str>,
+        size: PageSize,
+    ) -> Option<PageRequest> {
         let mut url = self.url.as_url().clone();
-        let has_size = url.query_pairs().any(|(key, _)| key == "pageSize");
-        let mut query = url.query_pairs_mut();
         if let Some(since) = since {
             let since = since.to_rfc3339_opts(SecondsFormat::Millis, true);
-            query.append_pair("filter", &format!("updatedAfter > '{since}'"));
+            url.query_pairs_mut().append_pair("filter", &format!("updatedAfter > '{since}'"));
         }
-        if !has_size {
-            query.append_pair("pageSize", &PAGE_SIZE.to_string());
-        }
+        size.add_to(&mut url, "pageSize");
         if let Some(token) = token {
-            query.append_pair("pageToken", token);
+            url.query_pairs_mut().append_pair("pageToken", token);
         }
-        drop(query);
         // the kind of body with the largest limit
         Some(PageRequest {
             url: ManifestUrl::parse(url.as_str()).ok()?,
@@ -114,9 +113,9 @@ struct AgentSearch {
 }
 
 impl PagedRegistry for AgentSearch {
-    fn request(&self, _: Option<DateTime<Utc>>, token: Option<&str>) -> Option<PageRequest> {
+    fn request(&self, _: Option<DateTime<Utc>>, token: Option<&str>, size: PageSize) -> Option<PageRequest> {
         let (url, text) = search_of(&self.source)?;
-        Some(PageRequest { url, limit: BodyKind::Manifest, body: Some(search_body(&text, token)) })
+        Some(PageRequest { url, limit: BodyKind::Manifest, body: Some(search_body(&text, token, size)) })
     }
 
     fn list(&self) -> &'static str {
@@ -144,8 +143,8 @@ fn search_of(base: &ManifestUrl) -> Option<(ManifestUrl, String)> {
     Some((ManifestUrl::parse(url.as_str()).ok()?, words.unwrap_or_else(|| WORDS_DEFAULT.to_owned())))
 }
 
-fn search_body(text: &str, token: Option<&str>) -> Value {
-    let mut body = json!({ "query": { "text": text }, "pageSize": PAGE_SIZE });
+fn search_body(text: &str, token: Option<&str>, size: PageSize) -> Value {
+    let mut body = json!({ "query": { "text": text }, "pageSize": size.entries() });
     if let (Some(token), Some(object)) = (token, body.as_object_mut()) {
         object.insert("pageToken".to_owned(), token.into());
     }
@@ -159,7 +158,7 @@ fn page_of(page: &Value, list: &str, registry: &Arc<ManifestUrl>) -> Option<Page
     if !next.is_null() && !next.is_string() {
         return None;
     }
-    let entries = entries.get(..PAGE_SIZE as usize).unwrap_or(entries);
+    let entries = entries.get(..ENTRIES_MAX).unwrap_or(entries);
     Some(Page {
         is_empty: entries.is_empty(),
         seeds: seeds_of(entries, registry),
@@ -230,7 +229,7 @@ mod tests {
             let base = ManifestUrl::parse(base).unwrap();
             let url = endpoint(&base, "agents").unwrap();
             let list = AgentList { source: Arc::new(base), url };
-            let request = list.request(since, token).unwrap();
+            let request = list.request(since, token, PageSize::MAX).unwrap();
             assert_eq!((request.url.as_str(), request.body), (expected, None));
         }
     }

@@ -248,6 +248,14 @@ impl SeedSource {
         if let Self::File(path) = self { Some(path) } else { None }
     }
 
+    /// Whether it is read by requests, which may have to wait.
+    pub(crate) const fn is_on_web(&self) -> bool {
+        match self {
+            Self::Url(_) | Self::Registry(_) | Self::McpRegistry(_) => true,
+            Self::File(_) | Self::Stdin | Self::Text { .. } => false,
+        }
+    }
+
     /// Name of the source in messages.
     pub fn name(&self) -> String {
         match self {

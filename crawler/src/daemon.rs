@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use store::{BackgroundTask, Retained, Stats, StoreError, TaskFailure, TaskMonitor};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::clock;
 use crate::config::CrawlConfig;
@@ -33,8 +34,16 @@ pub(crate) struct DaemonContext {
     pub(crate) seeds_monitor: Arc<TaskMonitor>,
 }
 
-/// Runs every task at its time, until stopped.
-pub(crate) async fn run_schedules(context: DaemonContext, stop: CancellationToken) {
+/// Runs every task at its time, until stopped. Reading the seeds may take long, so it delays no other task.
+pub(crate) fn start_schedules(context: &DaemonContext, tracker: &TaskTracker, stop: &CancellationToken) {
+    for schedules in context.config.schedules.split_seeds() {
+        let config = CrawlConfig { schedules, ..context.config.clone() };
+        tracker.spawn(run_schedules(DaemonContext { config, ..context.clone() }, stop.clone()));
+    }
+}
+
+/// Runs tasks one after the other, each at its time.
+async fn run_schedules(context: DaemonContext, stop: CancellationToken) {
     let DaemonContext { config, tools, seeds_monitor } = &context;
     let monitor = |task| TaskMonitor::new(tools.store.clone(), task);
     let (housekeeping, report) = (monitor(BackgroundTask::Housekeeping), monitor(BackgroundTask::Report));
@@ -122,12 +131,18 @@ pub(crate) async fn follow_seed_files(
 async fn seeds_read_again(context: &DaemonContext, stop: &CancellationToken) -> Result<String, TaskFailure> {
     let config = context.config.for_reading_again();
     let began = Instant::now();
-    match seed(&config, &context.tools, Reading::Again, stop, &|_| ()).await {
-        Ok(report) => match report.failures() {
-            Some(failures) => Err(TaskFailure::advised(failures)),
-            None => Ok(read_again_in_words(&report)),
-        },
-        Err(CrawlError::Store(error)) => Err(TaskFailure::of_store(&error, began)),
+    let read = seed(&config, &context.tools, Reading::Again, stop).await;
+    seeds_result(&read, began).map(|report| read_again_in_words(report))
+}
+
+/// The result of reading the seeds as that of a task, which fails if a source could not be read.
+pub(crate) fn seeds_result(
+    read: &Result<SeedReport, CrawlError>,
+    began: Instant,
+) -> Result<&SeedReport, TaskFailure> {
+    match read {
+        Ok(report) => report.failures().map_or(Ok(report), |failures| Err(TaskFailure::advised(failures))),
+        Err(CrawlError::Store(error)) => Err(TaskFailure::of_store(error, began)),
         Err(error) => Err(TaskFailure::advised(error)),
     }
 }

@@ -18,6 +18,8 @@ use crate::seeds::SeedError;
 const WHOLE_EVERY: TimeDelta = TimeDelta::days(7);
 /// A reading that began longer ago is not continued: the store no longer keeps the entries of its first pages.
 const RESUMED_WITHIN: TimeDelta = TimeDelta::days(28);
+/// A page that fails as often in a row is given up: the next reading begins with the first page.
+const FAILURES_MAX: u32 = 3;
 /// Changes are requested from this long before the last one, because a registry may publish them in another order than that of their times.
 const OVERLAP: TimeDelta = TimeDelta::hours(1);
 
@@ -55,6 +57,8 @@ pub(crate) struct Harvest {
     /// Token of the page with which an earlier reading continues.
     resumed_at: Option<String>,
     latest: Option<DateTime<Utc>>,
+    /// How often the page with which this reading continues has failed in a row.
+    failures: u32,
     is_cut: bool,
     /// Rows beyond the limit of a site.
     left_out_of_sites: u64,
@@ -84,6 +88,7 @@ impl Harvest {
             harvest.began_at = unfinished.began_at;
             harvest.latest = unfinished.latest;
             harvest.resumed_at = Some(unfinished.next_page);
+            harvest.failures = unfinished.failures;
         }
         harvest.extent = extent(&position, incomplete, harvest.began_at);
         harvest.position = position;
@@ -103,6 +108,7 @@ impl Harvest {
             began_at: clock::now(),
             resumed_at: None,
             latest: None,
+            failures: 0,
             is_cut: false,
             left_out_of_sites: 0,
         }
@@ -140,6 +146,7 @@ impl Harvest {
         next_page: Option<&str>,
     ) -> Result<(), SeedError> {
         self.latest = self.latest.max(latest_change(entries, self.began_at));
+        self.failures = 0;
         let position = self.position_before(next_page);
         let left_out = self.write(entries, position.as_ref()).await?;
         if left_out.of_registry > 0 && !self.is_cut {
@@ -171,6 +178,25 @@ impl Harvest {
         }
     }
 
+    /// Counts a failure of the page of a token, with which the next reading continues. After [`FAILURES_MAX`] failures in a row, the next
+    /// reading begins with the first page.
+    pub(crate) async fn page_failed(&mut self, token: &str) -> Result<(), SeedError> {
+        if self.extent == Extent::Selected {
+            return Ok(());
+        }
+        self.failures += 1;
+        if self.failures < FAILURES_MAX {
+            return self.write(&[], self.position_before(Some(token)).as_ref()).await.map(drop);
+        }
+        let (registry, failures) = (&self.registry, self.failures);
+        tracing::warn!(
+            registry,
+            failures,
+            "a page of a registry has failed too often: the next reading begins with the first page"
+        );
+        self.write(&[], Some(&self.position)).await.map(drop)
+    }
+
     /// Forgets the page with which this reading began, so that the next one begins with the first page.
     pub(crate) async fn restart(&self) -> Result<(), SeedError> {
         if self.resumed_at.is_some() {
@@ -189,6 +215,7 @@ impl Harvest {
                     began_at: self.began_at,
                     next_page: next_page.to_owned(),
                     latest: self.latest,
+                    failures: self.failures,
                 }),
                 ..self.position.clone()
             }),

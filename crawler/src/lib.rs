@@ -24,6 +24,7 @@ mod mcp_registry;
 mod metrics;
 pub mod output;
 mod pace;
+mod page_size;
 mod priors;
 mod reading;
 mod registry_pages;

@@ -13,14 +13,13 @@ use serde_json::Value;
 use store::Seed;
 
 use crate::harvest::{Harvest, Incomplete};
-use crate::registry_pages::{Page, PageRequest, PagedRegistry, read_pages};
+use crate::page_size::PageSize;
+use crate::registry_pages::{ENTRIES_MAX, Page, PageRequest, PagedRegistry, read_pages};
 use crate::seeds::SeedError;
 use crate::visit::StandaloneRequests;
 
 /// The path of the list, unless the URL has one.
 const LIST_PATH: &str = "/v0.1/servers";
-/// Servers per page; the maximum of the official registry.
-const PAGE_SIZE: usize = 100;
 /// Maximum number of hosts that one server may name: published entries have one to three.
 const HOSTS_PER_SERVER_MAX: usize = 10;
 
@@ -43,9 +42,15 @@ struct McpRegistry {
 }
 
 impl PagedRegistry for McpRegistry {
-    fn request(&self, since: Option<DateTime<Utc>>, token: Option<&str>) -> Option<PageRequest> {
+    fn request(
+        &self,
+        since: Option<DateTime<Utc>>,
+        token: Option<&str>,
+        size: PageSize,
+    ) -> Option<PageRequest> {
+        let url = page_url(&self.base, since, token, size)?;
         // the kind of body with the largest limit
-        Some(PageRequest { url: page_url(&self.base, since, token)?, limit: BodyKind::OpenApi, body: None })
+        Some(PageRequest { url, limit: BodyKind::OpenApi, body: None })
     }
 
     fn list(&self) -> &'static str {
@@ -58,7 +63,7 @@ impl PagedRegistry for McpRegistry {
         if !next.is_null() && !next.is_string() {
             return None;
         }
-        let servers = servers.get(..PAGE_SIZE).unwrap_or(servers);
+        let servers = servers.get(..ENTRIES_MAX).unwrap_or(servers);
         let mut page = Page { is_empty: servers.is_empty(), seeds: Vec::new(), entries: Vec::new() };
         for server in servers {
             let entry = RegistryEntry::of_server(server);
@@ -81,27 +86,27 @@ impl PagedRegistry for McpRegistry {
 }
 
 /// The URL of a page. The query of the operator, such as `updated_since`, is kept. Without one, only the latest versions are requested.
-fn page_url(base: &ManifestUrl, since: Option<DateTime<Utc>>, cursor: Option<&str>) -> Option<ManifestUrl> {
+fn page_url(
+    base: &ManifestUrl,
+    since: Option<DateTime<Utc>>,
+    cursor: Option<&str>,
+    size: PageSize,
+) -> Option<ManifestUrl> {
     let mut url = base.as_url().clone();
     if url.path() == "/" {
         url.set_path(LIST_PATH);
     }
-    let has_limit = url.query_pairs().any(|(key, _)| key == "limit");
-    let has_query = url.query().is_some();
-    let mut query = url.query_pairs_mut();
-    if !has_query {
-        query.append_pair("version", "latest");
+    if url.query().is_none() {
+        url.query_pairs_mut().append_pair("version", "latest");
     }
     if let Some(since) = since {
-        query.append_pair("updated_since", &since.to_rfc3339_opts(SecondsFormat::Millis, true));
+        let since = since.to_rfc3339_opts(SecondsFormat::Millis, true);
+        url.query_pairs_mut().append_pair("updated_since", &since);
     }
-    if !has_limit {
-        query.append_pair("limit", &PAGE_SIZE.to_string());
-    }
+    size.add_to(&mut url, "limit");
     if let Some(cursor) = cursor {
-        query.append_pair("cursor", cursor);
+        url.query_pairs_mut().append_pair("cursor", cursor);
     }
-    drop(query);
     ManifestUrl::parse(url.as_str()).ok()
 }
 
@@ -134,11 +139,11 @@ mod tests {
             ),
             ("https://r.example/v0/servers?limit=30", None, "https://r.example/v0/servers?limit=30"),
         ] {
-            let url = page_url(&ManifestUrl::parse(base).unwrap(), None, cursor).unwrap();
+            let url = page_url(&ManifestUrl::parse(base).unwrap(), None, cursor, PageSize::MAX).unwrap();
             assert_eq!(url.as_str(), expected);
         }
         let base = ManifestUrl::parse("https://r.example/").unwrap();
-        let url = page_url(&base, Some(DateTime::UNIX_EPOCH), None).unwrap();
+        let url = page_url(&base, Some(DateTime::UNIX_EPOCH), None, PageSize::MAX).unwrap();
         assert_eq!(
             url.as_str(),
             "https://r.example/v0.1/servers?version=latest&updated_since=1970-01-01T00%3A00%3A00.000Z&limit=100"

@@ -1,5 +1,6 @@
 //! Reads a registry page by page. [`crate::ard_registry`] and [`crate::mcp_registry`] define the requests and what a page names. The entries
-//! of each page are stored before the next page is requested. No page is requested twice in one reading.
+//! of each page are stored before the next page is requested. No page is requested twice in one reading, unless it has too many bytes: then it
+//! is requested again with fewer entries.
 
 use std::collections::HashSet;
 
@@ -14,8 +15,9 @@ use serde_json::Value;
 use store::Seed;
 
 use crate::clock;
-use crate::egress::{Head, Reply};
+use crate::egress::{Cause, Head, Reply};
 use crate::harvest::{Harvest, Incomplete};
+use crate::page_size::PageSize;
 use crate::reading::Reader;
 use crate::seeds::{SeedError, fingerprint};
 use crate::visit::{ASK_AGAIN, ASK_LATER, Message, StandaloneError, StandaloneRequests};
@@ -32,7 +34,7 @@ const NOT_OFFERED: [StatusCode; 3] =
 const PAGES_MAX: usize = 1_000;
 
 /// Maximum number of parsed entries of a page: as many as are requested.
-const ENTRIES_MAX: usize = 100;
+pub(crate) const ENTRIES_MAX: usize = 100;
 /// Each entry. Anybody who publishes in a registry writes into its pages, so an entry that exceeds these limits is left out alone. Published
 /// entries have up to 4 KiB of their own metadata. A page takes at most 58 MiB.
 const ENTRY: Limits = Limits { depth: 32, nodes: 4_000, scalar_bytes: 64 * 1_024, tree_bytes: 512 * 1_024 };
@@ -42,6 +44,7 @@ const WHOLE_ALONE: &str =
     "with --follow-seeds, a registry is used only as a whole: pass it without that flag, or as a file";
 
 /// The request for one page.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PageRequest {
     pub(crate) url: ManifestUrl,
     pub(crate) limit: BodyKind,
@@ -61,7 +64,12 @@ pub(crate) struct Page {
 pub(crate) trait PagedRegistry {
     /// The request for the first page, or for the page of a token; with `since`, of the entries that have changed since this time. `None` if
     /// the URL is not usable as the URL of a registry.
-    fn request(&self, since: Option<DateTime<Utc>>, token: Option<&str>) -> Option<PageRequest>;
+    fn request(
+        &self,
+        since: Option<DateTime<Utc>>,
+        token: Option<&str>,
+        size: PageSize,
+    ) -> Option<PageRequest>;
 
     /// The member of a page that contains its entries.
     fn list(&self) -> &'static str;
@@ -77,6 +85,7 @@ pub(crate) trait PagedRegistry {
 
 /// Why there is no page.
 enum NoPage {
+    NoUrl { advice: &'static str },
     Unsent(StandaloneError),
     Unusable { status: StatusCode, reason: String, advice: &'static str },
 }
@@ -92,8 +101,32 @@ impl NoPage {
         matches!(self, Self::Unsent(StandaloneError::Waits { .. }))
     }
 
+    /// Whether the server was reached and does not answer this page. A page that always fails must not end all later readings.
+    fn is_failure_of_page(&self) -> bool {
+        match self {
+            Self::NoUrl { .. } => false,
+            Self::Unusable { status, .. } => !self.is_refusal() && *status != StatusCode::TOO_MANY_REQUESTS,
+            Self::Unsent(StandaloneError::Failed(failure)) => match failure.cause {
+                Cause::TooLarge | Cause::Timeout | Cause::Late | Cause::Encoding | Cause::Protocol => true,
+                Cause::NameUnknown
+                | Cause::NameServers
+                | Cause::Address
+                | Cause::Connect
+                | Cause::Tls
+                | Cause::Busy
+                | Cause::OtherSite => false,
+            },
+            Self::Unsent(_) => false,
+        }
+    }
+
+    fn has_too_many_bytes(&self) -> bool {
+        matches!(self, Self::Unsent(StandaloneError::Failed(failure)) if failure.cause == Cause::TooLarge)
+    }
+
     fn reason(&self) -> String {
         match self {
+            Self::NoUrl { .. } => "it is not the base URL of a registry".to_owned(),
             Self::Unsent(error) => error.to_string(),
             Self::Unusable { reason, .. } => reason.clone(),
         }
@@ -106,7 +139,9 @@ impl NoPage {
             Self::Unusable { status, advice, .. } if is_first && NOT_OFFERED.contains(&status) => {
                 SeedError::NotOffered { name, reason, advice }
             }
-            Self::Unusable { advice, .. } => SeedError::Unfetched { name, reason, advice },
+            Self::Unusable { advice, .. } | Self::NoUrl { advice } => {
+                SeedError::Unfetched { name, reason, advice }
+            }
             Self::Unsent(error) => SeedError::Unfetched { name, reason, advice: error.advice() },
         }
     }
@@ -125,13 +160,16 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
     let is_resumed = token.is_some();
     let mut requested: HashSet<u64> = token.as_deref().map(fingerprint).into_iter().collect();
     let (mut seeds, mut pages, mut has_entries, mut is_complete) = (Vec::new(), 0, is_resumed, false);
+    let mut size = PageSize::MAX;
     while pages < PAGES_MAX {
         let since = harvest.changed_since();
-        let Some(request) = registry.request(since, token.as_deref()) else {
-            let reason = "it is not the base URL of a registry".to_owned();
-            return Err(SeedError::Unfetched { name: base.to_string(), reason, advice: registry.advice() });
-        };
-        let (answer, content) = match fetch(requests, registry, &request).await {
+        let fetched = fetch(requests, registry, (since, token.as_deref()), &mut size).await;
+        if let (Err(no_page), Some(token)) = (&fetched, &token)
+            && no_page.is_failure_of_page()
+        {
+            harvest.page_failed(token).await?;
+        }
+        let (answer, content) = match fetched {
             Ok(fetched) => fetched,
             Err(no_page)
                 if incomplete == Incomplete::Used && (pages > 0 || is_resumed && no_page.is_delay()) =>
@@ -172,6 +210,7 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
         }
         harvest.save(&content.entries, Some(next)).await?;
         token = Some(next.to_owned());
+        size = size.after_page();
         pages += 1;
     }
     harvest.log_left_out();
@@ -182,8 +221,36 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
     Ok(seeds)
 }
 
-/// Requests and reads one page.
+/// Requests and reads one page: the first one, or that of a token. A page with too many bytes is requested again with fewer entries, because
+/// one publisher can make it that long.
 async fn fetch<R: PagedRegistry>(
+    requests: &mut StandaloneRequests,
+    registry: &R,
+    (since, token): (Option<DateTime<Utc>>, Option<&str>),
+    size: &mut PageSize,
+) -> Result<(Value, Page), NoPage> {
+    let no_url = || NoPage::NoUrl { advice: registry.advice() };
+    let mut request = registry.request(since, token, *size).ok_or_else(no_url)?;
+    loop {
+        let fetched = fetch_once(requests, registry, &request).await;
+        let Some(smaller) =
+            size.reduced().filter(|_| fetched.as_ref().is_err_and(NoPage::has_too_many_bytes))
+        else {
+            return fetched;
+        };
+        match registry.request(since, token, smaller) {
+            // the operator states the number of entries
+            Some(again) if again == request => return fetched,
+            Some(again) => request = again,
+            None => return fetched,
+        }
+        let entries = smaller.entries();
+        tracing::info!(url = %request.url, entries, "a page of a registry has too many bytes: it is requested with fewer entries");
+        *size = smaller;
+    }
+}
+
+async fn fetch_once<R: PagedRegistry>(
     requests: &mut StandaloneRequests,
     registry: &R,
     request: &PageRequest,

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use async_recursion::async_recursion as boxed;
 use manifest::SiteName;
-use store::{Backend, BackgroundTask, Seed, Share, SiteGroup, Store, TaskFailure, TaskMonitor, WorkerId};
+use store::{
+    Backend, BackgroundTask, Seed, Share, SiteGroup, Store, StoreError, TaskFailure, TaskMonitor, WorkerId,
+};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{CrawlConfig, EndpointChecks, Mode};
@@ -14,7 +17,7 @@ use crate::database_lock::EndedHolder;
 use crate::error::CrawlError;
 use crate::events::{Event, Events};
 use crate::groups::Groups;
-use crate::seeding::seed;
+use crate::seeding::Seeding;
 use crate::seeds::Reading;
 use crate::seeds::SeedReport;
 use crate::summary::Summary;
@@ -42,17 +45,9 @@ pub async fn run(
     let tools = Tools::start(&config, &store, (groups, events.clone()), &tracker).await?;
     let seeds_monitor = Arc::new(TaskMonitor::new(store.clone(), BackgroundTask::Seeds));
     let seeds_read_at = config.seeds_read_at.unwrap_or_else(clock::now);
-    let seeds = if config.seeds_read_at.is_none() {
-        let read = seed(&config, &tools, Reading::First, &cancel.soft, progress).await;
-        if let Err(error @ CrawlError::NoSource(_)) = &read {
-            seeds_monitor.ended(Err(TaskFailure::advised(error)), clock::now()).await;
-        }
-        let seeds = read?;
-        report_seeds(&seeds, &seeds_monitor).await;
-        seeds
-    } else {
-        SeedReport::default()
-    };
+    let reading_stop = cancel.soft.child_token();
+    let seeding = Seeding::new(config.clone(), tools.clone(), Reading::First, reading_stop.clone());
+    let (seeds, on_web) = read_first(&config, seeding, &seeds_monitor, progress).await?;
     let mut summary = Summary { seeds, ..Summary::default() };
     begin(&config, &tools, &summary).await?;
     progress(Progress::Seeded { summary: &summary, mode: config.mode });
@@ -65,19 +60,23 @@ pub async fn run(
             let (tools, stop) = (tools.clone(), schedules_stop.clone());
             tracker.spawn(endpoint_checks::run(tools, config.worker.clone(), stop));
         }
+        let seeds_monitor = Arc::clone(&seeds_monitor);
         let context = DaemonContext { config: config.clone(), tools: tools.clone(), seeds_monitor };
-        tracker.spawn(daemon::follow_seed_files(context.clone(), seeds_read_at, schedules_stop.clone()));
-        tracker.spawn(daemon::run_schedules(context, schedules_stop.clone()));
+        daemon::start_schedules(&context, &tracker, &schedules_stop);
+        tracker.spawn(daemon::follow_seed_files(context, seeds_read_at, schedules_stop.clone()));
         for (task, schedule) in config.schedules.tasks() {
             let next = schedule.upcoming(clock::now(), TIMES_SHOWN);
             progress(Progress::Scheduled { task, next: &next });
         }
     }
-    let mut worker = Worker { summary, ..Worker::new(&config, tools, cancel, progress, &tracker) };
-    let ran = worker.run(config.mode).await;
-    if let Err(error) = &ran {
-        tracing::error!(%error, "the crawl failed: the crawler exits");
-    }
+    let under_way = on_web.is_some().then(CancellationToken::new);
+    let reading = read_during_visits(on_web, &config, (&seeds_monitor, &events), under_way.clone());
+    let mut worker = Worker {
+        summary,
+        seeds_under_way: under_way,
+        ..Worker::new(&config, tools, cancel, progress, &tracker)
+    };
+    let (ran, read) = tokio::join!(visit(&mut worker, config.mode, reading_stop), reading);
     schedules_stop.cancel();
     summary = worker.summary;
     summary.has_earlier_requests = summary.requests > worker.tools.activity.counts().requests;
@@ -97,9 +96,81 @@ pub async fn run(
     tracker.close();
     tracker.wait().await;
     ran?;
+    summary.seeds = read?.unwrap_or(summary.seeds);
     summary.end(started.elapsed());
     events.write(Event::Stopped { sites_visited: summary.sites_visited, requests: summary.requests });
     Ok(summary)
+}
+
+/// Visits sites, and ends reading the sources of seeds when the visits end.
+async fn visit(
+    worker: &mut Worker<'_>,
+    mode: Mode,
+    reading_stop: CancellationToken,
+) -> Result<(), StoreError> {
+    let _stops_reading = reading_stop.drop_guard();
+    let ran = worker.run(mode).await;
+    if let Err(error) = &ran {
+        tracing::error!(%error, "the crawl failed: the crawler exits");
+    }
+    ran
+}
+
+/// Reads the sources before the first visit, and returns what is read during the visits: the sources on the web, if there is something to
+/// visit without them.
+async fn read_first(
+    config: &CrawlConfig,
+    mut seeding: Seeding,
+    monitor: &TaskMonitor,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<(SeedReport, Option<Seeding>), CrawlError> {
+    if config.seeds_read_at.is_some() || config.seeds.is_empty() {
+        return Ok((SeedReport::default(), None));
+    }
+    seeding.read_local(progress).await?;
+    if seeding.may_read_web_later().await? {
+        return Ok((seeding.report(), Some(seeding)));
+    }
+    seeding.read_web(progress).await?;
+    let read = seeding.finish().await;
+    if let Err(error @ CrawlError::NoSource(_)) = &read {
+        monitor.ended(Err(TaskFailure::advised(error)), clock::now()).await;
+    }
+    let seeds = read?;
+    report_seeds(&seeds, monitor).await;
+    Ok((seeds, None))
+}
+
+/// Reads the sources on the web. A daemon goes on if this fails; a pass fails at its end.
+async fn read_during_visits(
+    seeding: Option<Seeding>,
+    config: &CrawlConfig,
+    (monitor, events): (&TaskMonitor, &Events),
+    under_way: Option<CancellationToken>,
+) -> Result<Option<SeedReport>, CrawlError> {
+    let Some(mut seeding) = seeding else { return Ok(None) };
+    let _ends = under_way.map(CancellationToken::drop_guard);
+    let began = Instant::now();
+    let is_stopped = seeding.stop();
+    let read = match seeding.read_web(&|_| ()).await {
+        Ok(()) => seeding.finish().await,
+        Err(error) => Err(error),
+    };
+    if is_stopped.is_cancelled() {
+        return Ok(None);
+    }
+    match daemon::seeds_result(&read, began) {
+        Ok(report) => {
+            events.write(Event::Seeded { read: report.read, rejected: report.rejected_count });
+            tracing::info!(target: "crawler::progress", result = report.counts(), "sources of seeds on the web read");
+            monitor.ended(Ok(()), clock::now()).await;
+        }
+        Err(failure) => monitor.ended(Err(failure), clock::now()).await,
+    }
+    match (read, config.mode) {
+        (Err(_), Mode::Daemon) => Ok(None),
+        (read, _) => read.map(Some),
+    }
 }
 
 /// Reports the sources that could not be read. Without sources, an earlier failure to read some remains known.

@@ -44,6 +44,11 @@ impl Schedules {
         [seeds, housekeeping, report].into_iter().flatten()
     }
 
+    /// The schedule of the seeds, and those of the other tasks, which do not wait for requests.
+    pub(crate) fn split_seeds(&self) -> [Self; 2] {
+        [Self { seeds: self.seeds.clone(), ..Self::default() }, Self { seeds: None, ..self.clone() }]
+    }
+
     pub(crate) fn next_after(&self, now: DateTime<Utc>) -> Option<(DateTime<Utc>, ScheduledTask)> {
         let next = |(task, schedule): (ScheduledTask, &Crontab)| Some((schedule.next_after(now)?, task));
         self.tasks().filter_map(next).min_by_key(|(at, _)| *at)
@@ -53,6 +58,18 @@ impl Schedules {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A reading of a registry may take an hour.
+    #[test]
+    fn reading_the_seeds_delays_no_other_task() {
+        let at = |text: &str| Some(Crontab::parse(text).unwrap());
+        let all =
+            Schedules { seeds: at("0 3 * * *"), housekeeping: at("0 2 * * *"), report: at("0 1 * * *") };
+        let [seeds, others] = all.split_seeds();
+        let tasks = |schedules: &Schedules| schedules.tasks().map(|(task, _)| task).collect::<Vec<_>>();
+        assert_eq!(tasks(&seeds), [ScheduledTask::Seeds]);
+        assert_eq!(tasks(&others), [ScheduledTask::Housekeeping, ScheduledTask::Report]);
+    }
 
     #[test]
     fn runs_the_earliest_task_first() {

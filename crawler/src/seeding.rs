@@ -1,9 +1,11 @@
-//! Adds seeds to the store. Each source is read once, and a batch is added while the next one is read.
+//! Adds seeds to the store. Each source is read once, and a batch is added while the next one is read. Sources on the web may have to wait for
+//! their hosts, so they are read after the local ones, and visits need not wait for them.
 
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use manifest::{SiteName, SiteScope};
 use store::{Seed, Store, StoreError};
@@ -17,8 +19,8 @@ use crate::error::CrawlError;
 use crate::harvest::{Harvest, Incomplete};
 use crate::mcp_registry::list_mcp_registry;
 use crate::remote_seeds::fetch_list;
-use crate::seed_files;
-use crate::seeds::{Reading, SeedError, SeedReader, SeedReport, fingerprint};
+use crate::seed_files::{self, FileState};
+use crate::seeds::{Reading, SeedError, SeedReader, SeedReport, SeedsRead, fingerprint};
 use crate::visit::{StandaloneRequests, Stop, Tools};
 use crate::worker::Progress;
 
@@ -29,8 +31,7 @@ const SEED_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
 /// Number of listed sites per page that is compared with the seeds.
 const LISTED_PAGE: u32 = 20_000;
 
-/// Reads every source and adds its seeds in batches. Lists on the web are fetched first. A source that fails does not affect the others; at
-/// the first reading, only sources on the web may fail.
+/// Reads every source and adds its seeds in batches: first local sources, then those on the web.
 ///
 /// # Errors
 ///
@@ -40,130 +41,226 @@ pub(crate) async fn seed(
     tools: &Tools,
     reading: Reading,
     stop: &CancellationToken,
-    progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<SeedReport, CrawlError> {
-    if config.seeds.is_empty() {
-        return Ok(SeedReport::default());
+    let mut seeding = Seeding::new(config.clone(), tools.clone(), reading, stop.clone());
+    seeding.read_local(&|_| ()).await?;
+    seeding.read_web(&|_| ()).await?;
+    seeding.finish().await
+}
+
+/// One reading of all sources. A source that fails does not affect the others; at the first reading, only sources on the web may fail.
+pub(crate) struct Seeding {
+    config: CrawlConfig,
+    tools: Tools,
+    reading: Reading,
+    stop: CancellationToken,
+    read: SeedsRead,
+    seeds_read: u64,
+    /// Number of seeds that were not added.
+    refused: u64,
+    /// Fingerprints of the sites that the sources name. Unless lists are followed, only of a short list.
+    named: HashSet<u64>,
+    files_before: Vec<Option<FileState>>,
+    may_be_incomplete: bool,
+}
+
+impl Seeding {
+    pub(crate) fn new(config: CrawlConfig, tools: Tools, reading: Reading, stop: CancellationToken) -> Self {
+        let files_before = seed_files::states(&config.seeds);
+        let may_be_incomplete = reading == Reading::First
+            && config.mode == Mode::Daemon
+            && seed_files::are_recent(&files_before, clock::now());
+        let (read, named) = (SeedsRead::default(), HashSet::new());
+        Self {
+            config,
+            tools,
+            reading,
+            stop,
+            read,
+            seeds_read: 0,
+            refused: 0,
+            named,
+            files_before,
+            may_be_incomplete,
+        }
     }
-    let store = &tools.store;
-    let files_before = seed_files::states(&config.seeds);
-    let may_be_incomplete = reading == Reading::First
-        && config.mode == Mode::Daemon
-        && seed_files::are_recent(&files_before, clock::now());
-    let soft = Stop { soft: stop.clone(), ..Stop::default() };
-    let requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), soft);
-    let (mut sources, unfetched) =
-        contents(config, store, &mut requests.for_sources(reading, config.mode)).await?;
-    // each seed is added once, so read the operator's lists first: they take precedence over links of a registry
-    sources.sort_by_key(|(_, content)| matches!(content, SourceContent::Seeds(_)));
-    let scope = config.egress.own_networks.site_scope();
-    let (mut batches, report) = read_on_thread(sources, scope, reading)?;
-    let (mut seeds_read, mut refused) = (0, 0);
-    let mut named = HashSet::new();
-    loop {
-        let Some(received) = stop.run_until_cancelled(batches.recv()).await else {
-            // Returning drops the receiver, which ends the thread at its next read.
-            return Ok(SeedReport { read: seeds_read, ..SeedReport::default() });
+
+    /// Whether visits may begin before the sources on the web are read: there are such sources, other sources or an earlier crawl named
+    /// sites, and the crawl does not fail if these cannot be read.
+    pub(crate) async fn may_read_web_later(&self) -> Result<bool, StoreError> {
+        let on_web = self.config.seeds.iter().filter(|source| source.is_on_web()).count();
+        let has_local = on_web < self.config.seeds.len();
+        let visits_known = self.config.without_seeds == WithoutSeeds::VisitsKnownSites;
+        Ok(on_web > 0 && (has_local || visits_known && self.tools.store.next_due_at().await?.is_some()))
+    }
+
+    /// Reads files, pipes and built-in lists.
+    pub(crate) async fn read_local(
+        &mut self,
+        progress: &(dyn Fn(Progress<'_>) + Sync),
+    ) -> Result<(), CrawlError> {
+        let local = self.config.seeds.iter().filter_map(|source| {
+            let content = match source {
+                SeedSource::File(path) => SourceContent::File(path.clone()),
+                SeedSource::Stdin => SourceContent::Stdin,
+                SeedSource::Text { text, .. } => SourceContent::Text(text.clone()),
+                SeedSource::Url(_) | SeedSource::Registry(_) | SeedSource::McpRegistry(_) => return None,
+            };
+            Some((source.name(), content))
+        });
+        self.add(local.collect(), progress).await
+    }
+
+    /// Requests the lists and registries on the web, one after the other. Each seed is added once, so lists are read first: they take
+    /// precedence over links of a registry.
+    pub(crate) async fn read_web(
+        &mut self,
+        progress: &(dyn Fn(Progress<'_>) + Sync),
+    ) -> Result<(), CrawlError> {
+        let is_list = |source: &&SeedSource| matches!(source, SeedSource::Url(_));
+        let on_web = self.config.seeds.iter().filter(|source| source.is_on_web()).cloned();
+        let mut on_web: Vec<SeedSource> = on_web.collect();
+        on_web.sort_by_key(|source| !is_list(&source));
+        let (lock, stop) = (Arc::clone(&self.tools.sources_on_web), self.stop.clone());
+        let Some(_reading) = stop.run_until_cancelled(lock.lock()).await else { return Ok(()) };
+        let soft = Stop { soft: self.stop.clone(), ..Stop::default() };
+        let (worker, wait_max) = (self.config.worker.clone(), self.config.mode.park_wait());
+        let requests = StandaloneRequests::new(&self.tools, worker, wait_max, soft);
+        let mut requests = requests.for_sources(self.reading, self.config.mode);
+        for source in on_web {
+            let content = self.fetch(&source, &mut requests).await;
+            if self.stop.is_cancelled() {
+                break;
+            }
+            match content {
+                Ok(content) => self.add(vec![(source.name(), content)], progress).await?,
+                Err(SeedError::Unstored { source, .. }) => return Err(source.into()),
+                Err(error) => self.read.report.failed.push(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    async fn fetch(
+        &self,
+        source: &SeedSource,
+        requests: &mut StandaloneRequests,
+    ) -> Result<SourceContent, SeedError> {
+        let store = &self.tools.store;
+        let incomplete = match self.config.seed_lists {
+            SeedLists::Added => Incomplete::Used,
+            SeedLists::Followed => Incomplete::Refused,
         };
-        let Some(batch) = received else { break };
-        seeds_read += batch.len() as u64;
-        // unless lists are followed, only a short list is compared with the sites of earlier lists
-        if config.seed_lists == SeedLists::Followed || seeds_read <= u64::from(LISTED_PAGE) {
-            named.extend(batch.iter().map(|seed| fingerprint(seed.host.site().as_str())));
+        Ok(match source {
+            SeedSource::Url(url) => SourceContent::Fetched(fetch_list(requests, url).await?),
+            SeedSource::Registry(url) => {
+                SourceContent::Seeds(read_ard_registry(requests, store, url, incomplete).await?)
+            }
+            SeedSource::McpRegistry(url) => {
+                let harvest = Harvest::of_changes(store, url, incomplete).await?;
+                SourceContent::Seeds(list_mcp_registry(requests, url, incomplete, harvest).await?)
+            }
+            SeedSource::File(_) | SeedSource::Stdin | SeedSource::Text { .. } => {
+                SourceContent::Seeds(Vec::new())
+            }
+        })
+    }
+
+    /// Reads sources on a thread and adds their seeds, until stopped.
+    async fn add(
+        &mut self,
+        sources: Vec<(String, SourceContent)>,
+        progress: &(dyn Fn(Progress<'_>) + Sync),
+    ) -> Result<(), CrawlError> {
+        let (config, store) = (&self.config, &self.tools.store);
+        let scope = config.egress.own_networks.site_scope();
+        let (mut batches, report) =
+            read_on_thread(sources, std::mem::take(&mut self.read), scope, self.reading)?;
+        loop {
+            let Some(received) = self.stop.run_until_cancelled(batches.recv()).await else {
+                // Returning drops the receiver, which ends the thread at its next read.
+                return Ok(());
+            };
+            let Some(batch) = received else { break };
+            self.seeds_read += batch.len() as u64;
+            // unless lists are followed, only a short list is compared with the sites of earlier lists
+            if config.seed_lists == SeedLists::Followed || self.seeds_read <= u64::from(LISTED_PAGE) {
+                self.named.extend(batch.iter().map(|seed| fingerprint(seed.host.site().as_str())));
+            }
+            let added = match config.seed_lists {
+                SeedLists::Added => store.seeds_add(&batch, clock::now()).await?,
+                SeedLists::Followed => store.seeds_relist(&batch, clock::now()).await?,
+            };
+            self.refused += added.refused;
+            progress(Progress::Seeding { seeds_read: self.seeds_read });
         }
-        let added = match config.seed_lists {
-            SeedLists::Added => store.seeds_add(&batch, clock::now()).await?,
-            SeedLists::Followed => store.seeds_relist(&batch, clock::now()).await?,
-        };
-        refused += added.refused;
-        progress(Progress::Seeding { seeds_read });
+        self.read = report.await.unwrap_or_else(|error| {
+            Err(SeedError::Unreadable { name: "seeds".to_owned(), source: io::Error::other(error) })
+        })?;
+        Ok(())
     }
-    let mut report = report.await.unwrap_or_else(|error| {
-        Err(SeedError::Unreadable { name: "seeds".to_owned(), source: io::Error::other(error) })
-    })?;
-    report.refused = refused;
-    report.failed.splice(0..0, unfetched);
-    if report.failed.len() == config.seeds.len()
-        && let Some(failures) = report.failures()
-        && (config.without_seeds == WithoutSeeds::Fails || store.next_due_at().await?.is_none())
-    {
-        return Err(CrawlError::NoSource(failures));
+
+    /// The token that stops this reading.
+    pub(crate) fn stop(&self) -> CancellationToken {
+        self.stop.clone()
     }
-    if let Some(cut) = report.sources.iter().find(|source| source.is_cut) {
-        tracing::warn!(
-            source = cut.source,
-            names = cut.names,
-            "a source has too many names or lines: the rest is not read"
-        );
-    } else if config.seed_lists == SeedLists::Followed {
-        if !report.failed.is_empty() {
-            tracing::info!("a source was not read: no site is deleted before all of them are read");
-        } else if may_be_incomplete || seed_files::states(&config.seeds) != files_before {
-            tracing::info!("a seed file is being written: no site is deleted before it is complete");
-        } else {
-            report.sites_forgotten = delete_unlisted(store, &named).await?;
+
+    /// What was read so far.
+    pub(crate) fn report(&self) -> SeedReport {
+        if self.stop.is_cancelled() {
+            return SeedReport { read: self.seeds_read, ..SeedReport::default() };
         }
-    } else if report.failed.is_empty() {
-        report.sites_of_earlier_lists = sites_of_earlier_lists(store, &named).await?;
+        SeedReport { refused: self.refused, ..self.read.report.clone() }
     }
-    Ok(report)
+
+    /// The result after all sources were read. If the lists are followed, deletes the sites that none of them names.
+    pub(crate) async fn finish(self) -> Result<SeedReport, CrawlError> {
+        let (config, store) = (&self.config, &self.tools.store);
+        let mut report = self.report();
+        if self.stop.is_cancelled() {
+            return Ok(report);
+        }
+        if report.failed.len() == config.seeds.len()
+            && let Some(failures) = report.failures()
+            && (config.without_seeds == WithoutSeeds::Fails || store.next_due_at().await?.is_none())
+        {
+            return Err(CrawlError::NoSource(failures));
+        }
+        if let Some(cut) = report.sources.iter().find(|source| source.is_cut) {
+            tracing::warn!(
+                source = cut.source,
+                names = cut.names,
+                "a source has too many names or lines: the rest is not read"
+            );
+        } else if config.seed_lists == SeedLists::Followed {
+            if !report.failed.is_empty() {
+                tracing::info!("a source was not read: no site is deleted before all of them are read");
+            } else if self.may_be_incomplete || seed_files::states(&config.seeds) != self.files_before {
+                tracing::info!("a seed file is being written: no site is deleted before it is complete");
+            } else {
+                report.sites_forgotten = delete_unlisted(store, &self.named).await?;
+            }
+        } else if report.failed.is_empty() {
+            report.sites_of_earlier_lists = sites_of_earlier_lists(store, &self.named).await?;
+        }
+        Ok(report)
+    }
 }
 
-/// The sources with their content, and why others could not be fetched. Lists on the web are fetched here; files and pipes are read later.
-async fn contents(
-    config: &CrawlConfig,
-    store: &Store,
-    requests: &mut StandaloneRequests,
-) -> Result<(Vec<(String, SourceContent)>, Vec<String>), StoreError> {
-    let incomplete = match config.seed_lists {
-        SeedLists::Added => Incomplete::Used,
-        SeedLists::Followed => Incomplete::Refused,
-    };
-    let (mut sources, mut failed) = (Vec::with_capacity(config.seeds.len()), Vec::new());
-    for source in &config.seeds {
-        match content(source, store, incomplete, requests).await {
-            Ok(content) => sources.push((source.name(), content)),
-            Err(SeedError::Unstored { source, .. }) => return Err(source),
-            Err(error) => failed.push(error.to_string()),
-        }
-    }
-    Ok((sources, failed))
-}
-
-async fn content(
-    source: &SeedSource,
-    store: &Store,
-    incomplete: Incomplete,
-    requests: &mut StandaloneRequests,
-) -> Result<SourceContent, SeedError> {
-    Ok(match source {
-        SeedSource::Url(url) => SourceContent::Fetched(fetch_list(requests, url).await?),
-        SeedSource::Registry(url) => {
-            SourceContent::Seeds(read_ard_registry(requests, store, url, incomplete).await?)
-        }
-        SeedSource::McpRegistry(url) => {
-            let harvest = Harvest::of_changes(store, url, incomplete).await?;
-            SourceContent::Seeds(list_mcp_registry(requests, url, incomplete, harvest).await?)
-        }
-        SeedSource::File(path) => SourceContent::File(path.clone()),
-        SeedSource::Stdin => SourceContent::Stdin,
-        SeedSource::Text { text, .. } => SourceContent::Text(text.clone()),
-    })
-}
-
-type Report = oneshot::Receiver<Result<SeedReport, SeedError>>;
+type Report = oneshot::Receiver<Result<SeedsRead, SeedError>>;
 
 /// Reads sources on a separate thread, which ends when the receiver of the batches is dropped. Reading a terminal or a pipe may block
 /// forever, so a shutdown does not wait for this thread.
 fn read_on_thread(
     sources: Vec<(String, SourceContent)>,
+    before: SeedsRead,
     scope: SiteScope,
     reading: Reading,
 ) -> Result<(mpsc::Receiver<Vec<Seed>>, Report), SeedError> {
     let (sender, batches) = mpsc::channel::<Vec<Seed>>(2);
     let (report_sender, report) = oneshot::channel();
     let read = move || {
-        let read = read_sources(sources, scope, reading, &sender);
+        let read = read_sources(sources, before, (scope, reading), &sender);
         drop(sender);
         // Without a receiver, nobody needs the report.
         drop(report_sender.send(read));
@@ -207,13 +304,13 @@ enum SourceContent {
 
 fn read_sources(
     sources: Vec<(String, SourceContent)>,
-    scope: SiteScope,
-    reading: Reading,
+    before: SeedsRead,
+    (scope, reading): (SiteScope, Reading),
     sender: &mpsc::Sender<Vec<Seed>>,
-) -> Result<SeedReport, SeedError> {
+) -> Result<SeedsRead, SeedError> {
     // a shutdown drops the receiver of the seeds
     let is_stopped = || sender.is_closed();
-    let (mut reader, mut failed) = (SeedReader::new(scope, &is_stopped), Vec::new());
+    let (mut reader, mut failed) = (SeedReader::resuming(before, scope, &is_stopped), Vec::new());
     for (name, content) in sources {
         let (mut batch, mut batch_bytes) = (Vec::new(), 0);
         let mut add = |seed: Seed| {
@@ -235,7 +332,9 @@ fn read_sources(
             read => read?,
         }
     }
-    Ok(SeedReport { failed, ..reader.into_report() })
+    let mut read = reader.into_read();
+    read.report.failed.extend(failed);
+    Ok(read)
 }
 
 fn read_source(
@@ -271,6 +370,8 @@ fn read_source(
 mod tests {
     use super::*;
 
+    const FIRST: (SiteScope, Reading) = (SiteScope::Public, Reading::First);
+
     #[test]
     fn reading_ends_when_the_receiver_of_the_seeds_is_dropped() {
         let (sender, batches) = mpsc::channel(2);
@@ -278,7 +379,7 @@ mod tests {
         let fetched = SourceContent::Fetched(b"a.example\n".repeat(100_000));
         for content in [SourceContent::File("/dev/zero".into()), fetched] {
             let sources = vec![("list".to_owned(), content)];
-            let read = read_sources(sources, SiteScope::Public, Reading::First, &sender);
+            let read = read_sources(sources, SeedsRead::default(), FIRST, &sender);
             let Err(SeedError::Unreadable { source, .. }) = read else { panic!("it was read") };
             assert_eq!(source.to_string(), "reading was stopped");
         }
@@ -298,7 +399,7 @@ mod tests {
             let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(2);
             let receiver = std::thread::spawn(move || batches.blocking_recv().map(|batch| batch.len()));
             let sources = vec![("list".to_owned(), SourceContent::Fetched(bytes))];
-            let read = read_sources(sources, SiteScope::Public, Reading::First, &sender);
+            let read = read_sources(sources, SeedsRead::default(), FIRST, &sender);
             let Err(SeedError::Unreadable { source, .. }) = read else { panic!("it was read") };
             assert_eq!(source.to_string(), "reading was stopped");
             assert_eq!(receiver.join().unwrap(), Some(SEED_BATCH));
@@ -312,7 +413,7 @@ mod tests {
             (0..2_000).map(|line| format!("https://a.example/{line}/{path}\n")).collect::<Vec<_>>().concat();
         let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(10);
         let sources = vec![("list".to_owned(), SourceContent::Fetched(list.into_bytes()))];
-        read_sources(sources, SiteScope::Public, Reading::First, &sender).unwrap();
+        read_sources(sources, SeedsRead::default(), FIRST, &sender).unwrap();
         drop(sender);
         let lengths: Vec<usize> =
             std::iter::from_fn(|| batches.blocking_recv()).map(|batch| batch.len()).collect();
@@ -327,11 +428,13 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let sources = vec![("pipe".to_owned(), SourceContent::File(pipe.clone()))];
         // The first time, opening the pipe blocks until there is a writer, but the runtime does not wait for that thread.
-        let (_batches, mut report) = read_on_thread(sources, SiteScope::Public, Reading::First).unwrap();
+        let (_batches, mut report) =
+            read_on_thread(sources, SeedsRead::default(), SiteScope::Public, Reading::First).unwrap();
         assert!(report.try_recv().is_err());
         let again = vec![("pipe".to_owned(), SourceContent::File(pipe))];
-        let (_batches, report) = read_on_thread(again, SiteScope::Public, Reading::Again).unwrap();
-        let failed = report.await.unwrap().unwrap().failed;
+        let (_batches, report) =
+            read_on_thread(again, SeedsRead::default(), SiteScope::Public, Reading::Again).unwrap();
+        let failed = report.await.unwrap().unwrap().report.failed;
         assert!(failed.len() == 1 && failed[0].contains("pipe"), "{failed:?}");
     }
 }

@@ -826,10 +826,10 @@ async fn sources_that_fail_do_not_stop_the_others() {
     assert_eq!((summary.seeds.read, summary.seeds.sites_forgotten), (1, 0), "{summary:?}");
     for (failed, expected) in summary.seeds.failed.iter().zip([
         "https://lists.example/busy.txt: the server answered 503 Service Unavailable; it is requested again",
-        "https://no-such-name.example/list.txt: the name no-such-name.example does not exist; check the URL",
-        "https://registry.example/: its response is no page of a list; check that the URL is the base of an MCP registry",
         "https://lists.example/page.txt",
         "https://lists.example/empty.txt holds no seed: check that the URL is that of a list",
+        "https://no-such-name.example/list.txt: the name no-such-name.example does not exist; check the URL",
+        "https://registry.example/: its response is no page of a list; check that the URL is the base of an MCP registry",
     ]) {
         assert!(failed.contains(expected), "{failed}");
     }

@@ -2,7 +2,7 @@
 //!
 //! An entry is a statement of a third party about sites. It is never read as a manifest and contributes no capability. Descriptions are not
 //! kept. Of an entry that is deleted, has an address that is not public, or has a text that addresses the model that reads it, only the
-//! identifier is read, without sites: what is stored of it is removed.
+//! identifier and the address are read, without sites: what is stored of it is removed.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -111,6 +111,12 @@ impl RegistryEntry {
         Some(if has_bad_url || read.addresses_reader() { read.withdrawn() } else { read })
     }
 
+    /// Whether its address is at the site of the publisher that its identifier names. Anybody may list an address elsewhere under the
+    /// identifier of a publisher.
+    pub fn is_at_site_of_publisher(&self) -> bool {
+        self.url.as_deref().is_some_and(|url| is_at_site_of_publisher(&self.identifier, url))
+    }
+
     /// The host of the publisher that the identifier names.
     pub fn publisher(&self) -> Option<Host> {
         registry_publisher(&self.identifier)
@@ -121,9 +127,9 @@ impl RegistryEntry {
         texts.into_iter().flatten().any(|text| addresses_reader(text))
     }
 
-    /// The entry without sites and texts.
+    /// The entry without sites and texts. The address only tells which stored entry it was.
     fn withdrawn(self) -> Self {
-        Self { sites: Vec::new(), name: None, url: None, version: None, ..self }
+        Self { sites: Vec::new(), name: None, version: None, ..self }
     }
 }
 
@@ -181,6 +187,12 @@ fn is_account_host(name: &str) -> bool {
 /// The parent domains of a name.
 fn above(name: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(name), |name| Some(name.split_once('.')?.1)).skip(1)
+}
+
+/// Whether a URL is at the site of the publisher that an identifier names.
+pub fn is_at_site_of_publisher(identifier: &str, url: &str) -> bool {
+    let site = publisher_site(identifier);
+    site.is_some() && site == host_of(url).map(|host| host.site())
 }
 
 fn publisher_site(identifier: &str) -> Option<SiteName> {

@@ -15,7 +15,7 @@ const MIB: u64 = 1024 * 1024;
 /// Maximum stored bytes of the documents that a site itself publishes, with their models. Other documents do not count towards this limit.
 const BYTES_PUBLISHED_MAX: u64 = 256 * MIB;
 /// Maximum stored bytes of the other documents that the site names, which users may have written, and of documents that complete its
-/// manifests.
+/// manifests. When it is reached, a manifest of an owner with fewer bytes replaces one of the owner with the most.
 const BYTES_LINKED_MAX: u64 = 1024 * MIB;
 /// Maximum number of manifests in the index that the site itself does not name. When it is reached, a manifest of an owner with fewer
 /// manifests replaces one of the owner with the most.
@@ -33,6 +33,35 @@ const TOO_MANY: &str = "the site has 500 manifests that it does not name itself"
 const TOO_MANY_BYTES_OF_OTHERS: &str = "the documents that the site does not name itself take 256 MiB";
 const TOO_MANY_BYTES_PUBLISHED: &str = "the documents that the site itself publishes take 256 MiB";
 const TOO_MANY_BYTES_LINKED: &str = "the documents that the documents of the site link to take 1 GiB";
+
+/// The limits of documents that several owners share.
+#[derive(Debug)]
+struct PoolLimits {
+    manifests: usize,
+    bytes: u64,
+    /// Limit for changes of at most [`Self::small_change_bytes`].
+    bytes_most: u64,
+    small_change_bytes: u64,
+    too_many: &'static str,
+    too_many_bytes: &'static str,
+}
+
+const OF_OTHERS: PoolLimits = PoolLimits {
+    manifests: MANIFESTS_OF_OTHERS_MAX,
+    bytes: BYTES_OF_OTHERS_MAX,
+    bytes_most: BYTES_OF_OTHERS_MOST,
+    small_change_bytes: SMALL_CHANGE_BYTES,
+    too_many: TOO_MANY,
+    too_many_bytes: TOO_MANY_BYTES_OF_OTHERS,
+};
+const LINKED: PoolLimits = PoolLimits {
+    manifests: usize::MAX,
+    bytes: BYTES_LINKED_MAX,
+    bytes_most: BYTES_LINKED_MAX,
+    small_change_bytes: 0,
+    too_many: TOO_MANY_BYTES_LINKED,
+    too_many_bytes: TOO_MANY_BYTES_LINKED,
+};
 
 /// The number and size of a site's documents of one kind in the index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,13 +92,14 @@ enum Standing {
     /// The site itself publishes it.
     Published,
     /// A document of the site links to it.
-    Linked,
+    Linked(Owner),
     /// Others name it.
     Others(Owner),
 }
 
-/// The owner of a document that only others name, for fair shares of the limit. The users of a host are unknown, so the site that links to
-/// a document counts as the user; all submissions together count as one.
+/// The owner of a document that the site does not publish, for fair shares of the limit. The users of a host are unknown, so the site that
+/// links to a document counts as the user; all submissions together count as one. What documents of the site link to at its own hosts
+/// counts as one owner.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Owner {
     /// The name directly below the domain where the document is ([`customer_of`]): all names below it belong to the same customer. `None`
@@ -88,14 +118,15 @@ impl Owner {
 
 impl Standing {
     fn of(naming: &SiteNaming, url: &ManifestUrl, linked_from: Option<&ManifestUrl>) -> Self {
-        match () {
-            () if naming.publishes(url) => Self::Published,
-            () if naming.names(url) => Self::Linked,
-            () => {
-                let customer = Some(url.host()).filter(|host| !naming.names_host(host));
-                let customer = customer.map(|host| customer_of(&host, &url.site()).to_owned());
-                Self::Others(Owner { customer, linked_by: linked_from.map(ManifestUrl::site) })
-            }
+        if naming.publishes(url) {
+            return Self::Published;
+        }
+        let customer = Some(url.host()).filter(|host| !naming.names_host(host));
+        let customer = customer.map(|host| customer_of(&host, &url.site()).to_owned());
+        if naming.names(url) {
+            Self::Linked(Owner { customer, linked_by: None })
+        } else {
+            Self::Others(Owner { customer, linked_by: linked_from.map(ManifestUrl::site) })
         }
     }
 }
@@ -130,11 +161,16 @@ pub(crate) struct Allotted {
 #[derive(Debug, Default)]
 struct Room {
     published: Share,
-    linked: Share,
-    of_others: Share,
-    /// Documents that only others name, by owner.
+    linked: Pool,
+    of_others: Pool,
+}
+
+/// Documents that share one limit.
+#[derive(Debug, Default)]
+struct Pool {
+    all: Share,
     owners: BTreeMap<Owner, Share>,
-    /// Documents that only others name, by [`Owner::whole`].
+    /// By [`Owner::whole`].
     customers: BTreeMap<Owner, Share>,
     displaceable: Vec<Displaceable>,
 }
@@ -148,89 +184,97 @@ impl Room {
             let standing = Standing::of(naming, &known_as.url, known_as.linked_from.as_ref());
             let bytes = known.bytes.get(id).copied().unwrap_or_default();
             let is_in_index = known.manifests.get(id).is_some_and(|manifest| manifest.in_index);
-            room.add(&standing, Share { manifests: usize::from(is_in_index), bytes });
-            if let Standing::Others(owner) = standing
-                && is_in_index
-                && !read.contains_key(id)
-            {
+            let share = Share { manifests: usize::from(is_in_index), bytes };
+            let (pool, owner) = match standing {
+                Standing::Published => {
+                    room.published = room.published.plus(share);
+                    continue;
+                }
+                Standing::Linked(owner) => (&mut room.linked, owner),
+                Standing::Others(owner) => (&mut room.of_others, owner),
+            };
+            pool.add(&owner, share);
+            if is_in_index && !read.contains_key(id) {
                 let since = known_as.changed_at.unwrap_or(known_as.fetched_at);
-                room.displaceable.push(Displaceable { owner, id: id.clone(), since, bytes });
+                pool.displaceable.push(Displaceable { owner, id: id.clone(), since, bytes });
             }
         }
         room
     }
 
-    fn add(&mut self, standing: &Standing, added: Share) {
-        if added == Share::default() {
-            return;
-        }
-        let share = match standing {
-            Standing::Published => &mut self.published,
-            Standing::Linked => &mut self.linked,
-            Standing::Others(owner) => {
-                let of_owner = self.owners.entry(owner.clone()).or_default();
-                *of_owner = of_owner.plus(added);
-                let of_customer = self.customers.entry(owner.whole()).or_default();
-                *of_customer = of_customer.plus(added);
-                &mut self.of_others
-            }
-        };
-        *share = share.plus(added);
-    }
-
     /// Takes room for a document and returns the manifests that it displaces, or returns the reason why there is no room. A document that
     /// takes no more bytes than before always has room.
     fn take(&mut self, standing: &Standing, added: Added) -> Result<Vec<ManifestId>, &'static str> {
-        let mut displaced = Vec::new();
-        let refusal = match standing {
-            _ if added.share == Share::default() => None,
+        match standing {
+            _ if added.share == Share::default() => Ok(Vec::new()),
             Standing::Published => {
-                let is_full = self.published.plus(added.share).bytes > BYTES_PUBLISHED_MAX;
-                is_full.then_some(TOO_MANY_BYTES_PUBLISHED)
-            }
-            Standing::Linked => {
-                let is_full = self.linked.plus(added.share).bytes > BYTES_LINKED_MAX;
-                is_full.then_some(TOO_MANY_BYTES_LINKED)
-            }
-            Standing::Others(owner) => loop {
-                let Some(reason) = self.refusal_of_others(owner, added) else { break None };
-                let may_displace = displaced.len() < DISPLACED_BY_ONE_MAX;
-                match self.displace(owner, added.share).filter(|_| may_displace) {
-                    Some(manifest) => displaced.push(manifest),
-                    None => break Some(reason),
+                let after = self.published.plus(added.share);
+                if after.bytes > BYTES_PUBLISHED_MAX {
+                    return Err(TOO_MANY_BYTES_PUBLISHED);
                 }
-            },
-        };
-        if let Some(reason) = refusal {
-            for manifest in displaced {
-                self.put_back(manifest);
+                self.published = after;
+                Ok(Vec::new())
             }
-            return Err(reason);
+            Standing::Linked(owner) => self.linked.take(&LINKED, owner, added),
+            Standing::Others(owner) => self.of_others.take(&OF_OTHERS, owner, added),
         }
-        self.add(standing, added.share);
+    }
+}
+
+impl Pool {
+    fn add(&mut self, owner: &Owner, added: Share) {
+        if added == Share::default() {
+            return;
+        }
+        let of_owner = self.owners.entry(owner.clone()).or_default();
+        *of_owner = of_owner.plus(added);
+        let of_customer = self.customers.entry(owner.whole()).or_default();
+        *of_customer = of_customer.plus(added);
+        self.all = self.all.plus(added);
+    }
+
+    fn take(
+        &mut self,
+        limits: &PoolLimits,
+        owner: &Owner,
+        added: Added,
+    ) -> Result<Vec<ManifestId>, &'static str> {
+        let mut displaced = Vec::new();
+        while let Some(reason) = self.refusal(limits, owner, added) {
+            let may_displace = displaced.len() < DISPLACED_BY_ONE_MAX;
+            match may_displace.then(|| self.displace(limits, owner, added.share)).flatten() {
+                Some(manifest) => displaced.push(manifest),
+                None => {
+                    for manifest in displaced {
+                        self.put_back(manifest);
+                    }
+                    return Err(reason);
+                }
+            }
+        }
+        self.add(owner, added.share);
         Ok(displaced.into_iter().map(|manifest| manifest.id).collect())
     }
 
-    /// The reason why there is no room for a document that others name. Small changes have a higher limit.
-    fn refusal_of_others(&self, owner: &Owner, added: Added) -> Option<&'static str> {
-        let after = self.of_others.plus(added.share);
-        if added.share.manifests > 0 && after.manifests > MANIFESTS_OF_OTHERS_MAX {
-            return Some(TOO_MANY);
+    /// The reason why there is no room for a document. Small changes may have a higher limit.
+    fn refusal(&self, limits: &PoolLimits, owner: &Owner, added: Added) -> Option<&'static str> {
+        let after = self.all.plus(added.share);
+        if added.share.manifests > 0 && after.manifests > limits.manifests {
+            return Some(limits.too_many);
         }
         let of_customer = self.customers.get(&owner.whole()).copied().unwrap_or_default();
         let customers = u64::try_from(self.customers.len().max(1)).unwrap_or(u64::MAX);
-        let is_below_share =
-            of_customer.bytes < BYTES_OF_OTHERS_MAX.checked_div(customers).unwrap_or_default();
-        let is_small_change = added.is_in_index && added.share.bytes <= SMALL_CHANGE_BYTES;
-        let has_room = is_small_change && (is_below_share || after.bytes <= BYTES_OF_OTHERS_MOST);
-        (after.bytes > BYTES_OF_OTHERS_MAX && !has_room).then_some(TOO_MANY_BYTES_OF_OTHERS)
+        let is_below_share = of_customer.bytes < limits.bytes.checked_div(customers).unwrap_or_default();
+        let is_small_change = added.is_in_index && added.share.bytes <= limits.small_change_bytes;
+        let has_room = is_small_change && (is_below_share || after.bytes <= limits.bytes_most);
+        (after.bytes > limits.bytes && !has_room).then_some(limits.too_many_bytes)
     }
 
     /// Removes the newest manifest of the customer with the most, if this customer still has at least as much afterwards as the customer of
     /// `owner` will have. Within one customer, the same rule applies to linking sites. So no owner can use up the limit, and early owners
     /// keep no more than later ones.
-    fn displace(&mut self, owner: &Owner, added: Share) -> Option<Displaceable> {
-        let is_full = self.of_others.plus(added).manifests > MANIFESTS_OF_OTHERS_MAX && added.manifests > 0;
+    fn displace(&mut self, limits: &PoolLimits, owner: &Owner, added: Share) -> Option<Displaceable> {
+        let is_full = self.all.plus(added).manifests > limits.manifests && added.manifests > 0;
         let size = |share: Share| {
             if is_full { u64::try_from(share.manifests).unwrap_or(u64::MAX) } else { share.bytes }
         };
@@ -249,7 +293,7 @@ impl Room {
             return None;
         }
         let displaced = self.displaceable.swap_remove(newest);
-        self.of_others = self.of_others.minus(displaced.share());
+        self.all = self.all.minus(displaced.share());
         let minus = |shares: &mut BTreeMap<Owner, Share>, owner: Owner| {
             let share = shares.entry(owner).or_default();
             *share = share.minus(displaced.share());
@@ -260,7 +304,7 @@ impl Room {
     }
 
     fn put_back(&mut self, manifest: Displaceable) {
-        self.add(&Standing::Others(manifest.owner.clone()), manifest.share());
+        self.add(&manifest.owner, manifest.share());
         self.displaceable.push(manifest);
     }
 }
@@ -322,161 +366,5 @@ pub(crate) fn allot(
 }
 
 #[cfg(test)]
-mod tests {
-    use chrono::TimeDelta;
-
-    use super::*;
-
-    fn others(customer: &str) -> Standing {
-        Standing::Others(Owner { customer: Some(customer.to_owned()), linked_by: None })
-    }
-
-    /// A document that a site links to, at a host of a customer or at one of the site.
-    fn linked_at(customer: Option<&str>, from: &str) -> Standing {
-        let customer = customer.map(ToOwned::to_owned);
-        Standing::Others(Owner { customer, linked_by: SiteName::parse(from).ok() })
-    }
-
-    const fn new(bytes: u64) -> Added {
-        Added { share: Share { manifests: 1, bytes }, is_in_index: false }
-    }
-
-    const fn change(bytes: u64) -> Added {
-        Added { share: Share { manifests: 0, bytes }, is_in_index: true }
-    }
-
-    #[test]
-    fn documents_named_by_others_have_a_separate_limit() {
-        let mut room = Room::default();
-        let evil = others("evil.a.example");
-        for _ in 0..MANIFESTS_OF_OTHERS_MAX {
-            assert_eq!(room.take(&evil, new(0)), Ok(Vec::new()));
-        }
-        assert_eq!(room.take(&evil, new(0)), Err(TOO_MANY));
-        assert_eq!(room.take(&evil, change(9)), Ok(Vec::new()), "a change of an indexed document");
-        for _ in 0..2 * MANIFESTS_OF_OTHERS_MAX {
-            assert_eq!(room.take(&Standing::Published, new(0)), Ok(Vec::new()));
-            assert_eq!(room.take(&Standing::Linked, new(0)), Ok(Vec::new()));
-        }
-    }
-
-    /// Takes room from which a later document may displace this one.
-    fn take_displaceable(room: &mut Room, standing: &Standing, number: u32, bytes: u64) {
-        assert_eq!(room.take(standing, new(bytes)), Ok(Vec::new()), "{standing:?} {number}");
-        let Standing::Others(owner) = standing else { panic!("{standing:?}") };
-        let id = ManifestId::of(&url(number));
-        let since = DateTime::UNIX_EPOCH + TimeDelta::days(number.into());
-        room.displaceable.push(Displaceable { owner: owner.clone(), id, since, bytes });
-    }
-
-    fn url(number: u32) -> ManifestUrl {
-        ManifestUrl::parse(&format!("https://a.example/{number}")).unwrap()
-    }
-
-    fn linked(site: &str) -> Standing {
-        linked_at(None, site)
-    }
-
-    #[test]
-    fn an_owner_cannot_keep_the_room_of_others() {
-        for (evil, names) in [("evil.example", false), ("evil.a.example", true)] {
-            let of = |name: &str| if names { others(name) } else { linked(name) };
-            let (mut room, evil) = (Room::default(), of(evil));
-            for number in 0..450 {
-                take_displaceable(&mut room, &evil, number, 1);
-            }
-            for number in 450..500 {
-                take_displaceable(&mut room, &of(&format!("h{number}.example")), number, 1);
-            }
-            assert_eq!(room.take(&evil, new(1)), Err(TOO_MANY));
-            let last = of("last.example");
-            for number in 1..200 {
-                let newest = ManifestId::of(&url(450 - number));
-                assert_eq!(room.take(&last, new(1)), Ok(vec![newest]), "{number}");
-            }
-            for _ in 0..26 {
-                assert!(room.take(&last, new(1)).is_ok_and(|displaced| displaced.len() == 1));
-            }
-            assert_eq!(room.take(&last, new(1)), Err(TOO_MANY), "both owners have the same share");
-            let submission = Standing::Others(Owner { customer: None, linked_by: None });
-            assert!(room.take(&submission, new(1)).is_ok(), "other owners still have their share");
-        }
-    }
-
-    #[test]
-    fn one_user_of_a_host_does_not_use_up_the_limit_of_others() {
-        let api = Some("api");
-        let (mut room, evil) = (Room::default(), linked_at(api, "evil.example"));
-        for number in 0..500 {
-            take_displaceable(&mut room, &evil, number, 1);
-        }
-        assert_eq!(room.take(&evil, new(1)), Err(TOO_MANY));
-        for number in (490..500).rev() {
-            let newest = ManifestId::of(&url(number));
-            assert_eq!(room.take(&linked_at(api, "good.example"), new(1)), Ok(vec![newest]), "{number}");
-        }
-        let newest = ManifestId::of(&url(489));
-        assert_eq!(room.take(&linked_at(Some("t1"), "good.example"), new(1)), Ok(vec![newest]));
-    }
-
-    /// A name directly below the domain and all names below it belong to one customer.
-    #[test]
-    fn names_below_a_customers_name_belong_to_the_same_owner() {
-        let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), HashMap::new(), []);
-        let of = |at: &str| {
-            let at = ManifestUrl::parse(&format!("https://{at}/x.json")).unwrap();
-            Standing::of(&naming, &at, None)
-        };
-        for host in ["x.a.example", "a1.x.a.example", "b.a1.x.a.example"] {
-            assert_eq!(of(host), others("x"), "{host}");
-        }
-        assert_eq!(of("www.a.example"), Standing::Others(Owner { customer: None, linked_by: None }));
-    }
-
-    #[test]
-    fn a_large_document_takes_the_room_of_the_owner_with_the_most_bytes() {
-        let mut room = Room::default();
-        let (evil, few) = (others("evil.a.example"), others("few.a.example"));
-        for number in 0..16 {
-            take_displaceable(&mut room, &evil, number, BYTES_OF_OTHERS_MAX / 16);
-        }
-        let newest = [15, 14].map(|number| ManifestId::of(&url(number)));
-        assert_eq!(room.take(&few, new(BYTES_OF_OTHERS_MAX / 16 + 1)), Ok(newest.to_vec()));
-        let before = room.of_others;
-        assert_eq!(room.take(&few, new(BYTES_OF_OTHERS_MAX)), Err(TOO_MANY_BYTES_OF_OTHERS));
-        assert_eq!(room.of_others, before, "a refused document displaces nothing");
-        assert_eq!(room.displaceable.len(), 14);
-    }
-
-    #[test]
-    fn small_changes_have_room() {
-        let mut room = Room::default();
-        let (evil, few) = (others("evil.a.example"), others("few.a.example"));
-        assert_eq!(room.take(&few, new(1)), Ok(Vec::new()));
-        room.add(&evil, Share { manifests: 1, bytes: BYTES_OF_OTHERS_MOST });
-        assert_eq!(room.take(&few, change(SMALL_CHANGE_BYTES)), Ok(Vec::new()));
-        for (standing, added) in [(&few, change(SMALL_CHANGE_BYTES + 1)), (&evil, change(1)), (&few, new(1))]
-        {
-            assert_eq!(room.take(standing, added), Err(TOO_MANY_BYTES_OF_OTHERS), "{standing:?}");
-        }
-    }
-
-    #[test]
-    fn bytes_are_bounded_for_the_site_and_for_others() {
-        for (standing, max, reason) in [
-            (Standing::Published, BYTES_PUBLISHED_MAX, TOO_MANY_BYTES_PUBLISHED),
-            (Standing::Linked, BYTES_LINKED_MAX, TOO_MANY_BYTES_LINKED),
-            (others("evil.a.example"), BYTES_OF_OTHERS_MAX, TOO_MANY_BYTES_OF_OTHERS),
-        ] {
-            let mut room = Room::default();
-            assert_eq!(room.take(&standing, new(max)), Ok(Vec::new()));
-            assert_eq!(room.take(&standing, new(1)), Err(reason));
-            assert_eq!(room.take(&standing, change(0)), Ok(Vec::new()), "the size does not grow");
-            for other in
-                [Standing::Published, Standing::Linked].into_iter().filter(|other| *other != standing)
-            {
-                assert_eq!(room.take(&other, new(1)), Ok(Vec::new()), "{other:?} has its own limit");
-            }
-        }
-    }
-}
+#[path = "room_tests.rs"]
+mod tests;

@@ -18,7 +18,6 @@ mod gzip;
 mod kind;
 mod report;
 
-use std::collections::HashSet;
 use std::io::{self, BufRead};
 use std::path::PathBuf;
 
@@ -27,6 +26,7 @@ use settings::escape::is_unsafe;
 use store::{Seed, SeedOrigin, StoreError};
 
 use self::kind::Kind;
+pub(crate) use self::report::SeedsRead;
 pub use self::report::{Rejected, SeedReport, SourceReport};
 
 /// Whether sources are read for the first time or again. Only at the first time may they be pipes.
@@ -136,15 +136,19 @@ const FETCHED: SourceLimits = SourceLimits {
 /// Reads seeds from any number of sources, each seed once.
 pub struct SeedReader<'a> {
     scope: SiteScope,
-    seen: HashSet<u64>,
-    report: SeedReport,
+    read: SeedsRead,
     is_stopped: &'a dyn Fn() -> bool,
 }
 
 impl<'a> SeedReader<'a> {
     /// Accepts names within `scope` and rejects lines with other names. Reading ends with an error as soon as `is_stopped` returns true.
     pub fn new(scope: SiteScope, is_stopped: &'a dyn Fn() -> bool) -> Self {
-        Self { scope, seen: HashSet::new(), report: SeedReport::default(), is_stopped }
+        Self::resuming(SeedsRead::default(), scope, is_stopped)
+    }
+
+    /// Continues after other sources were read.
+    pub(crate) fn resuming(read: SeedsRead, scope: SiteScope, is_stopped: &'a dyn Fn() -> bool) -> Self {
+        Self { scope, read, is_stopped }
     }
 
     /// Reads one source of the operator, and passes each new seed to `each`.
@@ -202,7 +206,7 @@ impl<'a> SeedReader<'a> {
 
     fn count_source(&mut self, name: &str, kind: &'static str, tally: &Tally) {
         let (source, is_cut) = (name.to_owned(), tally.is_cut);
-        self.report.sources.push(SourceReport { source, kind, names: tally.used, is_cut });
+        self.read.report.sources.push(SourceReport { source, kind, names: tally.used, is_cut });
     }
 
     fn read_content(
@@ -295,30 +299,37 @@ impl<'a> SeedReader<'a> {
 
     /// The result for all sources.
     pub fn into_report(self) -> SeedReport {
-        self.report
+        self.read.report
+    }
+
+    /// The result for all sources, to read other sources later.
+    pub(crate) fn into_read(self) -> SeedsRead {
+        self.read
     }
 
     fn take(&mut self, seed: Seed, each: &mut impl FnMut(Seed)) {
         let key = fingerprint(seed.url.as_ref().map_or_else(|| seed.host.as_str(), ManifestUrl::as_str));
         // a name that the operator wrote is passed on even if another list has already named it
+        let SeedsRead { seen, report } = &mut self.read;
         let (is_known, is_new) = match seed.origin {
-            SeedOrigin::File => (self.seen.contains(&!key), self.seen.insert(key)),
-            _ if self.seen.contains(&key) => (true, false),
-            _ => (false, self.seen.insert(!key)),
+            SeedOrigin::File => (seen.contains(&!key), seen.insert(key)),
+            _ if seen.contains(&key) => (true, false),
+            _ => (false, seen.insert(!key)),
         };
         let is_first = is_new && !is_known;
-        self.report.read += u64::from(is_first);
-        self.report.duplicates += u64::from(!is_first);
+        report.read += u64::from(is_first);
+        report.duplicates += u64::from(!is_first);
         if is_new {
             each(seed);
         }
     }
 
     fn reject(&mut self, source: &str, line: u64, text: &str, reason: String) {
-        self.report.rejected_count += 1;
-        if self.report.rejected.len() < REJECTED_KEPT_MAX {
+        let report = &mut self.read.report;
+        report.rejected_count += 1;
+        if report.rejected.len() < REJECTED_KEPT_MAX {
             let text = shown(text, SHOWN_CHARS_MAX);
-            self.report.rejected.push(Rejected { source: source.to_owned(), line, text, reason });
+            report.rejected.push(Rejected { source: source.to_owned(), line, text, reason });
         }
     }
 }

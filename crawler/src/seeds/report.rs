@@ -1,5 +1,6 @@
 //! The result of reading lists of seeds, as text.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -51,6 +52,14 @@ pub struct SeedReport {
     pub sites_forgotten: u64,
     /// Sites that only earlier lists named, without `--follow-seeds`: they are visited too. Counted in small databases only.
     pub sites_of_earlier_lists: u64,
+}
+
+/// What was read of some sources, so that other sources can be read later.
+#[derive(Debug, Default)]
+pub(crate) struct SeedsRead {
+    /// Fingerprints of the seeds.
+    pub(super) seen: HashSet<u64>,
+    pub(crate) report: SeedReport,
 }
 
 impl SeedReport {

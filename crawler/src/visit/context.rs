@@ -1,5 +1,6 @@
 //! The inputs of a visit, and the reasons why it stops.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -7,6 +8,7 @@ use manifest::ManifestUrl;
 use policy::VisitEnd;
 use runtime::ReadError;
 use store::{Store, StoreError};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -38,6 +40,8 @@ pub(crate) struct Tools {
     pub(crate) revisit_every: Option<Duration>,
     pub(crate) priors: PathPriors,
     pub(crate) reader: Reader,
+    /// Held while sources of seeds on the web are read, so that each page is requested once.
+    pub(crate) sources_on_web: Arc<Mutex<()>>,
 }
 
 impl Tools {
@@ -62,6 +66,7 @@ impl Tools {
             revisit_every: config.revisit_every,
             priors,
             reader: Reader::start(store.clone(), config.reader.clone(), tracker),
+            sources_on_web: Arc::default(),
             store: store.clone(),
         })
     }

@@ -6,8 +6,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use manifest::SiteName;
-use store::{LeaseToken, Store, StoreError};
+use store::{LeaseToken, OUTAGE, Store, StoreError};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use super::{HEARTBEATS_PER_LEASE, OUTAGE_DELAY, Work, Worker};
+use crate::{clock, metrics};
 
 /// Identifies a lease by site and fence: a site has two leases for a while if this process leases it again after the first has expired.
 type Key = (SiteName, i64);
@@ -68,6 +72,29 @@ impl Drop for HeldLease {
 
 fn key_of(token: &LeaseToken) -> Key {
     (token.site.clone(), token.fence)
+}
+
+impl Worker<'_> {
+    /// Renews the leases when it is time, and updates the metrics. Returns whether no lease of this process has expired at `now`:
+    /// a process that was stalled would otherwise lease the sites that its visits still hold.
+    pub(super) async fn renew_leases(&self, work: &mut Work, now: DateTime<Utc>) -> bool {
+        if Instant::now() < work.next_renewal_at {
+            return true;
+        }
+        work.next_renewal_at = Instant::now() + self.lease / HEARTBEATS_PER_LEASE;
+        let began = Instant::now();
+        if let Err(error) = work.held.renew(&self.tools.store, self.lease, now).await {
+            if error.is_transient() {
+                OUTAGE.failed("renew leases", error, began);
+                work.next_renewal_at = Instant::now() + OUTAGE_DELAY.min(self.lease / HEARTBEATS_PER_LEASE);
+                return false;
+            }
+            tracing::warn!(%error, "leases could not be renewed");
+        }
+        let oldest_due_at = self.tools.store.next_due_at().await.ok().flatten();
+        metrics::state(work.running.len(), work.parked.len(), oldest_due_at, clock::now());
+        true
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(crate) const BATCH_ROWS: usize = 500;
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Columns at the end of a table that dumps of earlier schemas do not have: the schema that added them, the table, and the value of each;
 /// `None` is null.
-const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 8] = [
+const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 9] = [
     (14, "manifest", &[None]),
     (14, "capability", &[None; 2]),
     (15, "capability", &[None]),
@@ -29,6 +29,7 @@ const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 8] = [
     (26, "registry_entry", &[None]),
     (27, "registry_entry", &[Some(ListingRank::Other.number())]),
     (27, "watch", &[None]),
+    (29, "registry_position", &[None]),
 ];
 
 /// The first line of a dump.
@@ -211,7 +212,7 @@ pub(crate) const TABLES: &[Table] = tables! {
         seen_at_ms BigInt, publisher Text, rank Integer;
     registry_position by "registry":
         registry Text, changed_until_ms BigInt, read_whole_at_ms BigInt, began_at_ms BigInt, next_page Text,
-        latest_ms BigInt;
+        latest_ms BigInt, failures Integer;
 };
 
 impl Table {

@@ -59,4 +59,6 @@ pub struct UnfinishedReading {
     pub next_page: String,
     /// Latest change that the registry has stated so far.
     pub latest: Option<DateTime<Utc>>,
+    /// How often the next page has failed in a row.
+    pub failures: u32,
 }

@@ -1,14 +1,14 @@
 //! Reads and writes `registry_entry` and `registry_position`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use manifest::{ListingRank, RegistryEntry, SiteName};
+use manifest::{ListingRank, RegistryEntry, SiteName, is_at_site_of_publisher};
 use serde::Serialize;
 
 use super::rows::{decode, decode_row};
 use super::{Connection, batch, block};
 use crate::StoreError;
-use crate::convert::{RowRef, intact, json, millis, names, text};
+use crate::convert::{RowRef, intact, json, millis, names, text, to_i32};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::{
@@ -59,22 +59,74 @@ pub(crate) async fn registry_page_save(
     Ok(left_out)
 }
 
-/// Replaces the rows of these identifiers by a row for each site.
+/// The entries of a page by what becomes of the stored rows. Sorted, so that concurrent transactions lock rows in one order.
+#[derive(Default)]
+struct PageEntries<'a> {
+    /// The entry of each identifier whose rows replace the stored ones. Of several, the last one counts, but one at the site of the publisher
+    /// is not replaced by one that is not.
+    kept: BTreeMap<&'a str, &'a RegistryEntry>,
+    /// Identifiers that the registry has deleted.
+    deleted: BTreeSet<&'a str>,
+    /// Entries that may not be kept, by identifier and URL.
+    withdrawn: BTreeSet<(&'a str, &'a str)>,
+}
+
+impl<'a> PageEntries<'a> {
+    fn of(entries: &'a [RegistryEntry]) -> Self {
+        let mut page = Self::default();
+        for entry in entries {
+            let identifier = entry.identifier.as_str();
+            let before = page.kept.get(identifier);
+            if entry.is_deleted {
+                page.kept.remove(identifier);
+                page.deleted.insert(identifier);
+            } else if entry.sites.is_empty() {
+                if before.is_some_and(|before| before.url == entry.url) {
+                    page.kept.remove(identifier);
+                }
+                page.withdrawn.extend(entry.url.as_deref().map(|url| (identifier, url)));
+            } else if entry.is_at_site_of_publisher()
+                || !before.is_some_and(|before| before.is_at_site_of_publisher())
+            {
+                page.kept.insert(identifier, entry);
+            }
+        }
+        page
+    }
+}
+
+/// Replaces the rows of these identifiers by a row for each site. A row of an entry at the site of its publisher is replaced by such entries
+/// alone. An entry that may not be kept removes the rows with its URL. Returns how many rows are left out.
 async fn entries_save(
     connection: &mut Connection,
     registry: &str,
     entries: &[RegistryEntry],
     now_ms: i64,
 ) -> Outcome<RowsLeftOut> {
-    // the last entry of an identifier counts; sorted, so that concurrent transactions lock rows in one order
-    let entries: BTreeMap<&str, &RegistryEntry> =
-        entries.iter().map(|entry| (entry.identifier.as_str(), entry)).collect();
+    let PageEntries { mut kept, deleted, withdrawn } = PageEntries::of(entries);
+    let gone: Vec<Withdrawn<'_>> =
+        withdrawn.into_iter().map(|(identifier, url)| Withdrawn { identifier, url }).collect();
+    sqlx::query(concat!(
+        "DELETE FROM registry_entry WHERE registry = $2 AND (identifier, url) IN (SELECT identifier, url FROM ",
+        batch!(identifier TEXT, url TEXT),
+        ")"
+    ))
+    .bind(json(&gone, "batch of withdrawn entries")?)
+    .bind(registry)
+    .execute(&mut *connection)
+    .await?;
+    let of_others = kept.iter().filter(|(_, entry)| !entry.is_at_site_of_publisher());
+    let of_others: Vec<&str> = of_others.map(|(identifier, _)| *identifier).collect();
+    let own = at_sites_of_publishers(connection, registry, &of_others).await?;
+    kept.retain(|identifier, entry| {
+        entry.is_at_site_of_publisher() || deleted.contains(identifier) || !own.contains(*identifier)
+    });
     sqlx::query(concat!("DELETE FROM registry_entry WHERE registry = $2 AND identifier IN ", list!()))
-        .bind(names(entries.keys().copied())?)
+        .bind(names(deleted.iter().chain(kept.keys()).copied())?)
         .bind(registry)
         .execute(&mut *connection)
         .await?;
-    let mut rows: Vec<NewRow<'_>> = entries.into_values().flat_map(NewRow::of).collect();
+    let mut rows: Vec<NewRow<'_>> = kept.into_values().flat_map(NewRow::of).collect();
     let blocked = block::blocked_among(connection, &names(rows.iter().map(|row| row.site))?).await?;
     rows.retain(|row| !blocked.contains(row.site));
     let stored: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM registry_entry WHERE registry = $1")
@@ -135,15 +187,45 @@ async fn rows_trim(connection: &mut Connection, registry: &str, sites: &str) -> 
     Ok(removed)
 }
 
+#[derive(Serialize)]
+struct Withdrawn<'a> {
+    identifier: &'a str,
+    url: &'a str,
+}
+
+/// Which of these identifiers have a stored entry whose URL is at the site of the publisher.
+async fn at_sites_of_publishers(
+    connection: &mut Connection,
+    registry: &str,
+    identifiers: &[&str],
+) -> Outcome<HashSet<String>> {
+    if identifiers.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let rows: Vec<(String, Option<String>)> = sqlx::query_as(concat!(
+        "SELECT identifier, url FROM registry_entry WHERE registry = $2 AND publisher = site AND identifier IN ",
+        list!()
+    ))
+    .bind(names(identifiers.iter().copied())?)
+    .bind(registry)
+    .fetch_all(&mut *connection)
+    .await?;
+    let is_own = |(identifier, url): &(String, Option<String>)| {
+        url.as_deref().is_some_and(|url| is_at_site_of_publisher(identifier, url))
+    };
+    Ok(rows.into_iter().filter(is_own).map(|(identifier, _)| identifier).collect())
+}
+
 struct PositionRow {
     changed_until_ms: Option<i64>,
     read_whole_at_ms: Option<i64>,
     began_at_ms: Option<i64>,
     next_page: Option<String>,
     latest_ms: Option<i64>,
+    failures: Option<i32>,
 }
 
-from_row!(PositionRow { changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms });
+from_row!(PositionRow { changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms, failures });
 
 /// How far a registry has been read.
 pub(crate) async fn registry_position(
@@ -151,8 +233,8 @@ pub(crate) async fn registry_position(
     registry: &str,
 ) -> Outcome<Option<RegistryPosition>> {
     let row = sqlx::query(
-        "SELECT changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms FROM registry_position
-         WHERE registry = $1",
+        "SELECT changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms, failures
+         FROM registry_position WHERE registry = $1",
     )
     .bind(registry)
     .fetch_optional(&mut *connection)
@@ -163,7 +245,13 @@ pub(crate) async fn registry_position(
     let time = |column, at_ms: Option<i64>| at_ms.map(|at_ms| at.time(column, at_ms)).transpose();
     let unfinished = match (time("began_at_ms", row.began_at_ms)?, row.next_page) {
         (Some(began_at), Some(next_page)) => {
-            Some(UnfinishedReading { began_at, next_page, latest: time("latest_ms", row.latest_ms)? })
+            let failures = u32::try_from(row.failures.unwrap_or_default()).unwrap_or_default();
+            Some(UnfinishedReading {
+                began_at,
+                next_page,
+                latest: time("latest_ms", row.latest_ms)?,
+                failures,
+            })
         }
         _ => None,
     };
@@ -182,11 +270,11 @@ async fn position_set(
 ) -> Outcome<()> {
     let unfinished = position.unfinished.as_ref();
     sqlx::query(
-        "INSERT INTO registry_position (registry, changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms)
-         VALUES ($1, $2, $3, $4, $5, $6)
+        "INSERT INTO registry_position (registry, changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms, failures)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
          ON CONFLICT (registry) DO UPDATE SET changed_until_ms = excluded.changed_until_ms,
              read_whole_at_ms = excluded.read_whole_at_ms, began_at_ms = excluded.began_at_ms,
-             next_page = excluded.next_page, latest_ms = excluded.latest_ms",
+             next_page = excluded.next_page, latest_ms = excluded.latest_ms, failures = excluded.failures",
     )
     .bind(registry)
     .bind(position.changed_until.map(millis))
@@ -194,6 +282,7 @@ async fn position_set(
     .bind(unfinished.map(|reading| millis(reading.began_at)))
     .bind(unfinished.map(|reading| text(&reading.next_page).into_owned()))
     .bind(unfinished.and_then(|reading| reading.latest).map(millis))
+    .bind(unfinished.map(|reading| to_i32(reading.failures)))
     .execute(&mut *connection)
     .await?;
     if let (Some(read_whole_at), None) = (position.read_whole_at, unfinished) {

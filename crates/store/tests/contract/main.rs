@@ -134,6 +134,8 @@ macro_rules! contract_tests {
                 registry_entries_are_replaced_and_removed, registry_entries_of_opted_out_sites_are_not_kept,
                 registry_entries_expire_without_a_reading, registry_rows_have_a_cap,
                 the_rows_about_a_site_have_a_cap_and_its_own_entries_stay,
+                others_do_not_replace_an_entry_at_the_site_of_its_publisher,
+                a_withdrawn_entry_removes_the_rows_with_its_url_alone,
             },
             watches::{
                 a_watch_delivers_only_after_its_receiver_answered, watches_have_caps,

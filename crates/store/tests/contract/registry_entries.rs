@@ -24,8 +24,12 @@ pub(crate) fn entry(identifier: &str, sites: &[&str], version: &str) -> Registry
 }
 
 pub(crate) fn unfinished() -> RegistryPosition {
-    let unfinished =
-        UnfinishedReading { began_at: start(), next_page: "2".to_owned(), latest: Some(later(1)) };
+    let unfinished = UnfinishedReading {
+        began_at: start(),
+        next_page: "2".to_owned(),
+        latest: Some(later(1)),
+        failures: 2,
+    };
     RegistryPosition { changed_until: None, read_whole_at: None, unfinished: Some(unfinished) }
 }
 
@@ -121,6 +125,63 @@ pub(crate) async fn an_entry_that_may_not_be_kept_any_more_is_removed(Db { store
     let kept = versions(&store, "a.example").await?;
     let identifiers: Vec<&str> = kept.iter().map(|(identifier, _)| identifier.as_str()).collect();
     assert_eq!(identifiers, ["example.a/mcp", "example.b/mcp"], "of the other registry, and the other entry");
+    Ok(())
+}
+
+fn listed_at(identifier: &str, sites: &[&str], url: &str) -> RegistryEntry {
+    RegistryEntry { url: Some(url.to_owned()), ..entry(identifier, sites, "1") }
+}
+
+/// The URLs that a registry lists for a site.
+async fn urls(store: &Store, name: &str) -> Result<Vec<String>> {
+    let listings = store.site_listings(&[site(name)], 10).await?;
+    Ok(listings.into_iter().filter_map(|listing| listing.url).collect())
+}
+
+/// An identifier of an ARD registry is the text of whoever lists the entry.
+pub(crate) async fn others_do_not_replace_an_entry_at_the_site_of_its_publisher(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    const BUY: &str = "urn:air:shop.example:agents:buy";
+    let own = listed_at(BUY, &["shop.example"], "https://agents.shop.example/buy.json");
+    let moved = listed_at(BUY, &["shop.example"], "https://shop.example/buy.json");
+    let evil = listed_at(BUY, &["shop.example", "evil.example"], "https://evil.example/steal.json");
+    let gone = RegistryEntry { is_deleted: true, ..listed_at(BUY, &[], "https://evil.example/steal.json") };
+    let save = async |page: &[&RegistryEntry], minutes| {
+        let page: Vec<RegistryEntry> = page.iter().map(|entry| (*entry).clone()).collect();
+        store.registry_page_save(REGISTRY, &page, None, later(minutes)).await?;
+        Ok::<_, anyhow::Error>((urls(&store, "shop.example").await?, urls(&store, "evil.example").await?))
+    };
+    let at = |entry: &RegistryEntry| entry.url.clone().into_iter().collect::<Vec<_>>();
+    for page in [[&own, &evil], [&evil, &own]] {
+        assert_eq!(save(&page, 0).await?, (at(&own), vec![]), "in one page");
+    }
+    assert_eq!(save(&[&evil], 1).await?, (at(&own), vec![]), "in a later page");
+    assert_eq!(save(&[&moved], 2).await?, (at(&moved), vec![]), "the publisher replaces its own entry");
+    assert_eq!(save(&[&gone, &evil], 3).await?, (at(&evil), at(&evil)), "the registry deleted it before");
+    assert_eq!(save(&[&own], 4).await?, (at(&own), vec![]), "after an entry of another site");
+    assert_eq!(save(&[&gone], 5).await?, (vec![], vec![]));
+    Ok(())
+}
+
+pub(crate) async fn a_withdrawn_entry_removes_the_rows_with_its_url_alone(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    const BUY: &str = "urn:air:shop.example:agents:buy";
+    let own = listed_at(BUY, &["shop.example"], "https://shop.example/buy.json");
+    let of_stranger = listed_at(BUY, &[], "https://evil.example/steal.json");
+    let without_url = RegistryEntry { url: None, ..of_stranger.clone() };
+    for others in [&of_stranger, &without_url] {
+        store.registry_page_save(REGISTRY, &[own.clone(), others.clone()], None, start()).await?;
+        store.registry_page_save(REGISTRY, std::slice::from_ref(others), None, later(1)).await?;
+        assert_eq!(urls(&store, "shop.example").await?, ["https://shop.example/buy.json"], "{others:?}");
+    }
+    let withdrawn = RegistryEntry { sites: Vec::new(), ..own.clone() };
+    store.registry_page_save(REGISTRY, &[own.clone(), withdrawn.clone()], None, later(2)).await?;
+    assert_eq!(urls(&store, "shop.example").await?, [""; 0], "in one page");
+    store.registry_page_save(REGISTRY, &[own], None, later(3)).await?;
+    store.registry_page_save(REGISTRY, &[withdrawn], None, later(4)).await?;
+    assert_eq!(urls(&store, "shop.example").await?, [""; 0], "in a later page");
     Ok(())
 }
 
