@@ -10,7 +10,7 @@ mod examples;
 pub(crate) mod mcp;
 mod snippets;
 
-use manifest::model::Confirmation;
+use manifest::model::{Confirmation, Protocol};
 use manifest::{Capability, Manifest, SafetyClass};
 use serde_json::{Map, Value};
 use store::StoredManifest;
