@@ -144,7 +144,8 @@ fn tools_of_mcp_servers_are_called_by_their_protocol() {
     assert!(curl.contains(r#""method": "tools/call""#) && curl.contains(r#""seat": 14"#), "{curl}");
     assert!(python.contains("session.call_tool(\"book\", {\n"), "{python}");
     assert!(typescript.contains("callTool({ name: \"book\""), "{typescript}");
-    let server = mcp_server(&manifest, &manifest.capabilities[0]).unwrap();
+    let address = manifest.capabilities[0].invocation.endpoint().unwrap();
+    let server = mcp::DeclaredServer::of(address, &manifest.url.site(), true).unwrap().server;
     assert_eq!((server.name.as_str(), server.url.as_str()), ("skyhop.example", "https://skyhop.example/mcp"));
     for client in clients::of(&server) {
         let link = client.link.map(|(_, href)| href).unwrap_or_default();

@@ -74,7 +74,7 @@ async fn fixture_of(
     let tracker = TaskTracker::new();
     let rate = 10_000.try_into().unwrap();
     let tools = Tools {
-        sources_on_web: std::sync::Arc::default(),
+        sources_on_web: Arc::default(),
         activity: crate::activity::Activity::default(),
         egress: egress.unwrap(),
         pace: Pace::start(
