@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn requests_do_not_log_a_broken_line_again() {
-        let tokens = AdminTokens::in_file(None);
+        let tokens = AdminTokens::in_file(Some("there/is/no/such/file".into()));
         let warnings = Warnings::default();
         let logged = [vec![3, 4], vec![3, 4], vec![3], vec![3], Vec::new(), vec![3]].map(|lines| {
             tracing::subscriber::with_default(warnings.clone(), || tokens.clone().log_invalid(lines));

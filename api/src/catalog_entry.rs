@@ -24,7 +24,7 @@ pub(crate) const LISTED_BY: &str = "listedBy";
 const DECLARED: &str = "declared.";
 /// Names of facts that this registry states in rows, entries and records, as [`folded`]. Names for a publisher's own words, such as `title`, are
 /// not among them.
-const OWN_FACTS: [&str; 87] = [
+const OWN_FACTS: [&str; 89] = [
     "above",
     "addressesreader",
     "agentidentity",
@@ -42,6 +42,7 @@ const OWN_FACTS: [&str; 87] = [
     "contenthash",
     "contradictions",
     "declarations",
+    "declaredby",
     "declaredname",
     "degraded",
     "dependson",
@@ -88,6 +89,7 @@ const OWN_FACTS: [&str; 87] = [
     "price",
     "protocol",
     "provenance",
+    "publisher",
     "rank",
     "ratelimit",
     "relevant",

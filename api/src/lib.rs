@@ -22,6 +22,7 @@ mod config;
 mod count_cache;
 mod cursor;
 mod dashboard;
+mod declared_by;
 mod document_readers;
 mod fair_permits;
 mod federation;

@@ -185,7 +185,6 @@ fn reading(name: &str) -> Vec<(&'static str, String, String)> {
         get(format!("/search?site={site}&view=full")),
         get("/agents".to_owned()),
         get("/agents?filter=metadata.entry%20%3D%20%27manifest%27".to_owned()),
-        get("/v0.1/servers".to_owned()),
         get(format!("/tools/get_site?domain={site}")),
         get(format!("/tools/get_capability?id={capability}")),
         get(format!("/tools/find_capability?site={site}&include_schemas=true")),

@@ -69,11 +69,9 @@ pub async fn run(
             progress(Progress::Scheduled { task, next: &next });
         }
     }
-    let under_way = on_web.is_some().then(CancellationToken::new);
-    let reading = read_during_visits(on_web, &config, (&seeds_monitor, &events), under_way.clone());
+    let reading = read_during_visits(on_web, (&seeds_monitor, &events));
     let mut worker = Worker {
         summary,
-        seeds_under_way: under_way,
         ..Worker::new(&config, tools, cancel, progress, &tracker)
     };
     let (ran, read) = tokio::join!(visit(&mut worker, config.mode, reading_stop), reading);
@@ -96,7 +94,7 @@ pub async fn run(
     tracker.close();
     tracker.wait().await;
     ran?;
-    summary.seeds = read?.unwrap_or(summary.seeds);
+    summary.seeds = read.unwrap_or(summary.seeds);
     summary.end(started.elapsed());
     events.write(Event::Stopped { sites_visited: summary.sites_visited, requests: summary.requests });
     Ok(summary)
@@ -141,15 +139,12 @@ async fn read_first(
     Ok((seeds, None))
 }
 
-/// Reads the sources on the web. A daemon goes on if this fails; a pass fails at its end.
+/// Reads the sources on the web. The daemon goes on if this fails.
 async fn read_during_visits(
     seeding: Option<Seeding>,
-    config: &CrawlConfig,
     (monitor, events): (&TaskMonitor, &Events),
-    under_way: Option<CancellationToken>,
-) -> Result<Option<SeedReport>, CrawlError> {
-    let Some(mut seeding) = seeding else { return Ok(None) };
-    let _ends = under_way.map(CancellationToken::drop_guard);
+) -> Option<SeedReport> {
+    let mut seeding = seeding?;
     let began = Instant::now();
     let is_stopped = seeding.stop();
     let read = match seeding.read_web(&|_| ()).await {
@@ -157,7 +152,7 @@ async fn read_during_visits(
         Err(error) => Err(error),
     };
     if is_stopped.is_cancelled() {
-        return Ok(None);
+        return None;
     }
     match daemon::seeds_result(&read, began) {
         Ok(report) => {
@@ -167,10 +162,7 @@ async fn read_during_visits(
         }
         Err(failure) => monitor.ended(Err(failure), clock::now()).await,
     }
-    match (read, config.mode) {
-        (Err(_), Mode::Daemon) => Ok(None),
-        (read, _) => read.map(Some),
-    }
+    read.ok()
 }
 
 /// Reports the sources that could not be read. Without sources, an earlier failure to read some remains known.

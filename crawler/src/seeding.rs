@@ -86,8 +86,11 @@ impl Seeding {
     }
 
     /// Whether visits may begin before the sources on the web are read: there are such sources, other sources or an earlier crawl named
-    /// sites, and the crawl does not fail if these cannot be read.
+    /// sites, and the crawl does not fail if these cannot be read. A pass visits each site once, so it reads all sources before.
     pub(crate) async fn may_read_web_later(&self) -> Result<bool, StoreError> {
+        if self.config.mode != Mode::Daemon {
+            return Ok(false);
+        }
         let on_web = self.config.seeds.iter().filter(|source| source.is_on_web()).count();
         let has_local = on_web < self.config.seeds.len();
         let visits_known = self.config.without_seeds == WithoutSeeds::VisitsKnownSites;

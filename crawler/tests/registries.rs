@@ -380,21 +380,6 @@ async fn slow_registry_and_list(crawl_delay: u32) -> Crawl {
     crawl
 }
 
-#[tokio::test]
-async fn a_slow_registry_does_not_delay_visits_of_a_pass_which_visits_what_it_names() {
-    let mut crawl = slow_registry_and_list(5).await;
-    crawl.config.mode = Mode::Once { park_wait: Duration::from_secs(30) };
-    let summary = crawl.pass().await;
-    let hits = crawl.web.log().hits();
-    let at = |host: &str, path: &str| {
-        hits.iter().position(|hit| hit.host == host && hit.path.starts_with(path)).unwrap()
-    };
-    assert!(at("s8.example", "/robots.txt") < at(NAME, "/agents"), "{hits:?}");
-    assert!(at(NAME, "/agents") < at("s1.example", "/robots.txt"), "{hits:?}");
-    assert_eq!((summary.sites_visited, summary.seeds.read), (2, 3), "{summary:?}");
-    assert_eq!((listed(&crawl).await, summary.seeds.sources.len()), (vec![1], 2));
-}
-
 /// The daemon is stopped while the registry is waited for.
 #[tokio::test]
 async fn a_slow_registry_does_not_delay_visits_of_a_daemon() {

@@ -8,7 +8,6 @@ pub(crate) mod caution;
 pub(crate) mod claim;
 pub(crate) mod crawl;
 pub(crate) mod declarations;
-pub(crate) mod declared_by;
 pub(crate) mod diff;
 pub(crate) mod home;
 pub(crate) mod listed_by;

@@ -9,7 +9,7 @@ use super::type_words::type_words;
 use super::{icons, labels};
 use crate::answers::caution::{Elsewhere, Money};
 use crate::answers::claim::OwnerMark;
-use crate::answers::declared_by::declared_by;
+use crate::declared_by::declared_by;
 use crate::page_context::PageContext;
 use crate::search_counts::SiteOwners;
 

@@ -9,7 +9,7 @@ use policy::naming::{customer_of, speaker};
 
 use super::use_it::clients::{self, Client};
 use super::use_it::mcp::{DeclaredServer, is_own};
-use crate::answers::declared_by::declared_by;
+use crate::declared_by::declared_by;
 use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer};
 
 /// A document with its address.

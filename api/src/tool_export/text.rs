@@ -6,7 +6,7 @@ use manifest::{Capability, Confirmation, NamedBy, SafetyClass};
 use serde_json::Value;
 
 use super::Parts;
-use crate::answers::declared_by::declared_by;
+use crate::declared_by::declared_by;
 use crate::text::one_line;
 
 /// Maximum length of a description that OpenAI accepts.

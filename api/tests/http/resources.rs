@@ -130,7 +130,7 @@ async fn diff_page_lists_added_removed_and_changed() {
     let back = format!("{path}?from={}&to={}", second.as_str(), first.as_str());
     let shown = words(&world.page(&back).await.text());
     assert!(shown.contains("Added Search flights") && !shown.contains("Removed"), "{shown}");
-    assert!(shown.contains("parameters.cabin.required true false"), "{shown}");
+    assert!(shown.contains("parameters.cabin.required yes no"), "{shown}");
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ async fn page_of_a_site_states_only_what_the_site_itself_publishes() {
     let Platform { world, .. } = Box::pin(platform()).await;
     let page = world.page("/sites/plat.example").await.text();
     let shown = summary(&page);
-    assert!(shown.contains("<h1><bdi>Plat real</bdi></h1>"), "{shown}");
+    assert!(shown.contains("<h1 dir=\"auto\"><bdi>Plat real</bdi></h1>"), "{shown}");
     assert!(
         shown.contains("claude mcp add --transport http plat.example https://plat.example/mcp"),
         "{shown}"
@@ -163,13 +163,13 @@ async fn documents_at_a_host_speak_for_a_site_without_its_own() {
         world.publish_linked(hours, card, &home).await;
     }
     let single = world.page("/sites/single.example").await.text();
-    assert!(single.contains("<h1><bdi>Single</bdi></h1>"), "{single}");
+    assert!(single.contains("<h1 dir=\"auto\"><bdi>Single</bdi></h1>"), "{single}");
     assert!(
         single.contains("add --transport http mcp.single.example https://mcp.single.example/mcp"),
         "{single}"
     );
     let several = world.page("/sites/several.example").await.text();
-    assert!(several.contains("<h1>several.example</h1>"), "{several}");
+    assert!(several.contains("<h1 dir=\"auto\">several.example</h1>"), "{several}");
 }
 
 #[tokio::test]

@@ -118,9 +118,6 @@ impl Watch {
                     until.format("%H:%M:%S UTC")
                 ));
             }
-            Progress::AwaitsSeeds => {
-                self.note("waiting for the sources of seeds on the web".to_owned());
-            }
             Progress::Held { sites, until } => {
                 self.note(format!(
                     "{} held by another process, or by one that was killed: waiting until {} at most",

@@ -7,7 +7,6 @@ mod hand_overs;
 mod leases;
 mod progress;
 mod save;
-mod seeds;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -18,13 +17,11 @@ use manifest::SiteName;
 use store::{LeaseRequest, LeasedSite, OUTAGE, StoreError, WorkerId};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::hand_overs::HandOverWriter;
 use self::leases::HeldLeases;
 use self::save::{Done, visit_and_save};
-use self::seeds::ended;
 use self::writer::VisitWriter;
 use crate::batcher::Batcher;
 use crate::clock;
@@ -74,8 +71,6 @@ pub(crate) struct Worker<'a> {
     pub(crate) progress: &'a (dyn Fn(Progress<'_>) + Sync),
     /// The sites to visit, if the operator named some; otherwise all.
     pub(crate) only: Option<Vec<SiteName>>,
-    /// Sources of seeds that are read during the visits. A pass also visits the sites that they name.
-    pub(crate) seeds_under_way: Option<CancellationToken>,
 }
 
 /// Visits in progress and parked visits.
@@ -118,7 +113,6 @@ impl<'a> Worker<'a> {
             summary: Summary::default(),
             progress,
             only: None,
-            seeds_under_way: None,
         }
     }
 
@@ -132,7 +126,6 @@ impl<'a> Worker<'a> {
             }
             // renew the leases of this worker first, and take the time before that, so that none of them counts as expired
             let now = clock::now();
-            self.extend_pass(&mut work, now);
             let leased =
                 if self.renew_leases(&mut work, now).await { self.lease(&mut work, now).await? } else { 0 };
             if leased > 0 {
@@ -142,9 +135,7 @@ impl<'a> Worker<'a> {
             if is_idle {
                 clock::resync();
             }
-            if self.seeds_under_way.is_some() && is_idle {
-                (self.progress)(Progress::AwaitsSeeds);
-            } else if let (true, Mode::Once { park_wait }) = (is_idle, mode) {
+            if let (true, Mode::Once { park_wait }) = (is_idle, mode) {
                 let idle_since = *idle_since.get_or_insert_with(clock::now);
                 let until = idle_since + delta(park_wait);
                 if !self.waits_for_sites(&mut work, idle_since, until).await
@@ -159,7 +150,6 @@ impl<'a> Worker<'a> {
                     Some(done) = work.running.join_next() => self.take(&mut work, done),
                     () = tokio::time::sleep_until(wake_at) => {}
                     () = self.cancel.soft.cancelled() => {}
-                    () = ended(self.seeds_under_way.as_ref()) => {}
                     () = tokio::time::sleep_until(work.next_state_at) => {
                         self.show_state(&mut work);
                         continue;

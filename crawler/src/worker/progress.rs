@@ -24,8 +24,6 @@ pub enum Progress<'a> {
     Parked(&'a ParkedSite),
     /// Nothing is due, and the crawl waits for parked visits.
     Waiting { parked: usize, until: DateTime<Utc> },
-    /// Nothing is due, and the crawl waits for sources of seeds on the web.
-    AwaitsSeeds,
     /// Nothing is due, but other processes hold sites. These processes may have ended.
     Held { sites: u64, until: DateTime<Utc> },
 }

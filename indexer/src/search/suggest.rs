@@ -108,7 +108,8 @@ fn complete_or_correct(
             return Ok(found);
         }
     }
-    let completed = replacements.into_iter().filter(|word| word.starts_with(last));
+    // what is typed in full needs no suggestion
+    let completed = replacements.into_iter().filter(|word| word != last && word.starts_with(last));
     whole_words(opened, before, completed, deadline)
 }
 

@@ -59,8 +59,10 @@ pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     let restored_us = world.web.log().now_us();
     proxy.restore().await;
     let log = visited_all(child, SITES).await;
-    assert!(log.contains(UNAVAILABLE), "{log}");
-    assert!(log.contains("the database answers again after"), "the end must be logged too: {log}");
+    // an operation that waited for a connection and then succeeded was slow, and did not fail
+    assert!(log.contains(UNAVAILABLE) || log.contains(WAITING), "{log}");
+    let ends = ["the database answers again after", "the database answered after"];
+    assert!(ends.iter().any(|end| log.contains(end)), "the end must be logged too: {log}");
     let lines = [UNAVAILABLE, WAITING].map(|line| log.matches(line).count());
     assert!(lines[0] <= 2 && lines[1] <= 2, "at most one line a minute of each kind: {log}");
     let during = world.web.log().hits().into_iter();
