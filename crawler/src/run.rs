@@ -70,10 +70,7 @@ pub async fn run(
         }
     }
     let reading = read_during_visits(on_web, (&seeds_monitor, &events));
-    let mut worker = Worker {
-        summary,
-        ..Worker::new(&config, tools, cancel, progress, &tracker)
-    };
+    let mut worker = Worker { summary, ..Worker::new(&config, tools, cancel, progress, &tracker) };
     let (ran, read) = tokio::join!(visit(&mut worker, config.mode, reading_stop), reading);
     schedules_stop.cancel();
     summary = worker.summary;

@@ -152,7 +152,7 @@ fn a_result_that_only_shares_a_word_is_not_first_for_a_read_request() {
         SearchRequest { phrasings: vec!["show my food order".to_owned()], ..SearchRequest::default() };
     let answer = searcher.search(&request).unwrap();
     let ids: Vec<&str> = answer.hits.iter().map(|hit| hit.native_id.as_str()).collect();
-    assert_eq!((answer.relevant, ids), (Some(1), vec!["order.place", "articles"]));
+    assert_eq!((answer.relevant, ids), (Some(1), vec!["order.place", "articles", "admission"]));
 }
 
 #[test]

@@ -9,8 +9,8 @@ use policy::naming::{customer_of, speaker};
 
 use super::use_it::clients::{self, Client};
 use super::use_it::mcp::{DeclaredServer, is_own};
-use crate::declared_by::declared_by;
 use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer};
+use crate::declared_by::declared_by;
 
 /// A document with its address.
 #[derive(Clone, Copy)]

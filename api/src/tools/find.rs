@@ -12,10 +12,10 @@ use super::size_limit::{ANSWER_BYTES_MAX, drop_members, keep_fitting, size};
 use super::{
     Definition, UNTRUSTED, addresses_reader_schema, mark_addressing, object, publisher_schema, short, words,
 };
-use crate::declared_by::declared_by;
 use crate::answers::listed_by::{listings_by_site, of_manifest, registries_of};
 use crate::answers::search::{SearchResults, for_each_stored, readable, search};
 use crate::client::Client;
+use crate::declared_by::declared_by;
 use crate::json_text::ObjectText;
 use crate::manifests::Kept;
 use crate::parameters::unknown_value;

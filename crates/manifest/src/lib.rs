@@ -23,6 +23,7 @@ mod listing;
 mod meta_schema;
 pub mod model;
 mod name;
+mod name_error;
 mod object;
 mod pattern;
 mod position;
@@ -56,8 +57,9 @@ pub use model::{
     Format, Manifest, NamedBy, Publisher, Safety, SafetyClass, Severity, Strength,
 };
 pub use name::{
-    CapabilityId, ContentHash, Host, HostOfSite, ManifestId, ManifestUrl, NameError, SiteName, is_main_host,
+    CapabilityId, ContentHash, Host, HostOfSite, ManifestId, ManifestUrl, SiteName, is_main_host,
 };
+pub use name_error::NameError;
 pub use position::finding_positions;
 pub use public_address::{AddressRefusal, site_of_address};
 pub use publisher::{Binding, DeclaredIdentity, Identity, IdentityMark, ServedBy};

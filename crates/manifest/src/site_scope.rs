@@ -3,7 +3,8 @@
 //! Special-use names (RFC 6761 and later), public suffixes, other ports than 443 and other schemes than https are refused.
 //! `.test` and `.example` are accepted although they are reserved: demos and tests use them.
 
-use crate::name::{Host, ManifestUrl, NameError, SiteName};
+use crate::name::{Host, ManifestUrl, SiteName};
+use crate::name_error::NameError;
 
 const HTTPS_PORT: u16 = 443;
 

@@ -58,7 +58,9 @@ pub(crate) async fn the_gap_of_an_address_holds_for_checks_and_visits_of_a_fleet
     let commands: Vec<Command> = (0..CRAWLERS).map(|_| world.crawler(&flags)).collect();
     let fleet: Vec<Child> = commands.into_iter().map(spawn).collect();
     let log = world.web.log();
-    let is_done = |log: &Log| log.connections_without_request().len() >= SITES && log.hit_count() >= hits_before + SITES;
+    let is_done = |log: &Log| {
+        log.connections_without_request().len() >= SITES && log.hit_count() >= hits_before + SITES
+    };
     let done = tokio::time::timeout(TIMEOUT, log.wait_until(is_done)).await;
     for mut crawler in fleet {
         let signalled = Command::new("kill").args(["-TERM", &crawler.id().to_string()]).status().unwrap();

@@ -8,7 +8,7 @@ use super::call_prices::{CURRENCY_SIGNS, price_behind};
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::format::link_class;
-use crate::format::{addresses, endpoint, generic, lenient};
+use crate::format::{addresses, endpoint, lenient, query_parameters};
 use crate::model::{Capability, CapabilityKind, Payment, Tristate};
 use crate::schema::{Location, Parameters, Presence};
 use crate::text;
@@ -255,7 +255,7 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let set = |capability: &mut Capability| {
         capability.description.clone_from(&described);
         let is_query = || matches!(capability.invocation.method.as_deref(), Some("GET" | "HEAD" | "DELETE"));
-        let query = || described.as_deref().filter(|_| is_query()).and_then(generic::parameters_in);
+        let query = || described.as_deref().filter(|_| is_query()).and_then(query_parameters::parameters_in);
         capability.parameters = body.clone().or_else(query);
         capability.price.clone_from(&price);
     };

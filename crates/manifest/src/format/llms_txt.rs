@@ -20,7 +20,7 @@ use crate::format::shown_calls::ShownCalls;
 use crate::format::shown_servers::ShownServers;
 use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
-use crate::format::{call_prices, endpoint, generic, lenient, listed_calls, whole_variables};
+use crate::format::{call_prices, endpoint, lenient, listed_calls, query_parameters, whole_variables};
 use crate::model::{Auth, AuthScheme, Capability, CapabilityKind, Payment, Protocol, Tristate};
 use crate::rule::findings;
 use crate::text::{capped, each_word};
@@ -109,7 +109,7 @@ fn read_filters(line: &str, follows_call: bool, draft: &mut Draft<'_>) {
     if !is_of_filters {
         return;
     }
-    let Some(parameters) = generic::parameters_in(item) else { return };
+    let Some(parameters) = query_parameters::parameters_in(item) else { return };
     let is_read = |call: &Capability| {
         call.invocation.method.as_deref().is_none_or(|method| method == "GET")
             && call.invocation.protocol == Some(Protocol::Http)

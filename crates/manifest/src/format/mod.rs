@@ -75,6 +75,7 @@ mod pointer;
 mod price_list;
 mod priced_calls;
 mod product_lines;
+mod query_parameters;
 mod request_headers;
 mod shown_calls;
 mod shown_servers;

@@ -7,14 +7,15 @@ use serde_json::{Map, Value};
 use super::details;
 use super::lists::{self, ListKind};
 use super::method::{example_of_list, method_of_call, methods, set_socket};
-use super::query;
 use super::service_folder::folder_of;
 use super::state::is_down;
 use super::stated_server::{address_of_server, base_in_environment};
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
-use crate::format::{endpoint, header, idempotency, lenient, link_class, listed_calls, outbound};
+use crate::format::{
+    endpoint, header, idempotency, lenient, link_class, listed_calls, outbound, query_parameters,
+};
 use crate::model::{Capability, CapabilityAuth, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
 use crate::object::{Keys, Object};
@@ -206,7 +207,7 @@ impl Context {
     /// Adds the parameters of the example call of an address in the list of an element.
     pub(super) fn read_example(&self, address: &str, capability: &mut Capability) {
         if let Some(example) = &self.example {
-            query::read_shown(example, address, capability);
+            query_parameters::read_shown(example, address, capability);
         }
     }
 
@@ -374,7 +375,7 @@ impl<'o, 'v> Call<'o, 'v> {
         set_card(kind, &mut capability);
         set_socket(object, &mut capability);
         read_call(object, &self.request, &mut capability);
-        query::read(object, published.map(|(_, address)| address), &mut capability);
+        query_parameters::read(object, published.map(|(_, address)| address), &mut capability);
         idempotency::read(object, &mut capability);
         details::read_access(object, context, &mut capability);
         capability.degraded = context.is_down || is_down(object);

@@ -13,8 +13,6 @@ mod lists;
 mod messages;
 mod method;
 mod other_shapes;
-mod query;
-pub(crate) use query::parameters_in;
 mod reader;
 mod rpc;
 mod server;

@@ -11,7 +11,7 @@ use crate::schema::{Location, Parameters, Presence};
 const PARAMETERS_MAX: usize = 32;
 
 /// Adds the parameters that an example call or the description shows, if the element describes none.
-pub(super) fn read(object: &Object<'_>, address: Option<&str>, capability: &mut Capability) {
+pub(crate) fn read(object: &Object<'_>, address: Option<&str>, capability: &mut Capability) {
     let method = capability.invocation.method.as_deref();
     let is_query = method.is_none_or(|method| matches!(method, "GET" | "HEAD" | "DELETE"));
     if capability.parameters.is_some() || !is_query || capability.invocation.endpoint().is_none() {
@@ -27,7 +27,7 @@ pub(super) fn read(object: &Object<'_>, address: Option<&str>, capability: &mut 
 }
 
 /// Adds the parameters that an example call of the address shows to a capability without any.
-pub(super) fn read_shown(example: &str, address: &str, capability: &mut Capability) {
+pub(crate) fn read_shown(example: &str, address: &str, capability: &mut Capability) {
     if capability.parameters.is_none() {
         capability.parameters = query_of(example, address).and_then(|query| parameters(names(query)));
     }
