@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::super::context::Interrupt;
+use crate::visit::context::Interrupt;
 use egress::{Cause, Failure, Reply};
 
 /// The response to a request, and when the request was sent.
