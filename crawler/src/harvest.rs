@@ -57,6 +57,8 @@ pub(crate) struct Harvest {
     /// Token of the page with which an earlier reading continues.
     resumed_at: Option<String>,
     latest: Option<DateTime<Utc>>,
+    /// Whether pages of several sizes were requested. A token may be the number of a page, so entries between the pages may be missing.
+    may_have_gaps: bool,
     /// How often the page with which this reading continues has failed in a row.
     failures: u32,
     is_cut: bool,
@@ -108,6 +110,7 @@ impl Harvest {
             began_at: clock::now(),
             resumed_at: None,
             latest: None,
+            may_have_gaps: false,
             failures: 0,
             is_cut: false,
             left_out_of_sites: 0,
@@ -132,6 +135,17 @@ impl Harvest {
         if let Extent::Changes { .. } = self.extent {
             self.extent = Extent::Whole;
         }
+    }
+
+    /// A page of this reading was requested with fewer entries than the pages before it. Nothing is removed because it is missing,
+    /// and the next reading is of all entries.
+    pub(crate) const fn page_size_changed(&mut self) {
+        self.may_have_gaps = true;
+    }
+
+    /// Whether entries between pages may be missing.
+    pub(crate) const fn may_have_gaps(&self) -> bool {
+        self.may_have_gaps
     }
 
     /// Token of the first page of this reading, if it continues an earlier one.
@@ -221,7 +235,11 @@ impl Harvest {
             }),
             (extent, None) => Some(RegistryPosition {
                 changed_until: self.latest.max(changed_until),
-                read_whole_at: if extent == Extent::Whole { Some(self.began_at) } else { read_whole_at },
+                read_whole_at: match extent {
+                    _ if self.may_have_gaps => None,
+                    Extent::Whole => Some(self.began_at),
+                    Extent::Changes { .. } | Extent::Selected => read_whole_at,
+                },
                 unfinished: None,
             }),
         }

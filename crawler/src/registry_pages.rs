@@ -163,7 +163,7 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
     let mut size = PageSize::MAX;
     while pages < PAGES_MAX {
         let since = harvest.changed_since();
-        let fetched = fetch(requests, registry, (since, token.as_deref()), &mut size).await;
+        let fetched = fetch(requests, registry, token.as_deref(), &mut size, &mut harvest).await;
         if let (Err(no_page), Some(token)) = (&fetched, &token)
             && no_page.is_failure_of_page()
         {
@@ -214,8 +214,13 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
         pages += 1;
     }
     harvest.log_left_out();
-    if incomplete == Incomplete::Refused && !is_complete {
-        let reason = "the last page of its list was not reached".to_owned();
+    if incomplete == Incomplete::Refused && (!is_complete || harvest.may_have_gaps()) {
+        let reason = if is_complete {
+            "a page has too many bytes, and entries between smaller pages may be missing"
+        } else {
+            "the last page of its list was not reached"
+        };
+        let reason = reason.to_owned();
         return Err(SeedError::Unfetched { name: base.to_string(), reason, advice: WHOLE_ALONE });
     }
     Ok(seeds)
@@ -226,9 +231,11 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
 async fn fetch<R: PagedRegistry>(
     requests: &mut StandaloneRequests,
     registry: &R,
-    (since, token): (Option<DateTime<Utc>>, Option<&str>),
+    token: Option<&str>,
     size: &mut PageSize,
+    harvest: &mut Harvest,
 ) -> Result<(Value, Page), NoPage> {
+    let since = harvest.changed_since();
     let no_url = || NoPage::NoUrl { advice: registry.advice() };
     let mut request = registry.request(since, token, *size).ok_or_else(no_url)?;
     loop {
@@ -247,6 +254,7 @@ async fn fetch<R: PagedRegistry>(
         let entries = smaller.entries();
         tracing::info!(url = %request.url, entries, "a page of a registry has too many bytes: it is requested with fewer entries");
         *size = smaller;
+        harvest.page_size_changed();
     }
 }
 

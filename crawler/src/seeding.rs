@@ -19,6 +19,7 @@ use crate::error::CrawlError;
 use crate::harvest::{Harvest, Incomplete};
 use crate::mcp_registry::list_mcp_registry;
 use crate::remote_seeds::fetch_list;
+use crate::retry::retry_while_unavailable;
 use crate::seed_files::{self, FileState};
 use crate::seeds::{Reading, SeedError, SeedReader, SeedReport, SeedsRead, fingerprint};
 use crate::visit::{StandaloneRequests, Stop, Tools};
@@ -111,7 +112,7 @@ impl Seeding {
             };
             Some((source.name(), content))
         });
-        self.add(local.collect(), progress).await
+        self.add(local.collect(), progress, &self.stop()).await
     }
 
     /// Requests the lists and registries on the web, one after the other. Each seed is added once, so lists are read first: they take
@@ -132,11 +133,16 @@ impl Seeding {
         let mut requests = requests.for_sources(self.reading, self.config.mode);
         for source in on_web {
             let content = self.fetch(&source, &mut requests).await;
-            if self.stop.is_cancelled() {
+            let is_read = matches!(content, Ok(SourceContent::Seeds(_)));
+            if self.stop.is_cancelled() && !is_read {
                 break;
             }
             match content {
-                Ok(content) => self.add(vec![(source.name(), content)], progress).await?,
+                // the position of a registry is stored with each page, so the next start does not read these seeds again
+                Ok(content) if is_read => {
+                    self.add(vec![(source.name(), content)], progress, &CancellationToken::new()).await?;
+                }
+                Ok(content) => self.add(vec![(source.name(), content)], progress, &stop).await?,
                 Err(SeedError::Unstored { source, .. }) => return Err(source.into()),
                 Err(error) => self.read.report.failed.push(error.to_string()),
             }
@@ -169,18 +175,19 @@ impl Seeding {
         })
     }
 
-    /// Reads sources on a thread and adds their seeds, until stopped.
+    /// Reads sources on a thread and adds their seeds, until `stop`. If the database is unavailable, tries again until the crawl is stopped.
     async fn add(
         &mut self,
         sources: Vec<(String, SourceContent)>,
         progress: &(dyn Fn(Progress<'_>) + Sync),
+        stop: &CancellationToken,
     ) -> Result<(), CrawlError> {
         let (config, store) = (&self.config, &self.tools.store);
         let scope = config.egress.own_networks.site_scope();
         let (mut batches, report) =
             read_on_thread(sources, std::mem::take(&mut self.read), scope, self.reading)?;
         loop {
-            let Some(received) = self.stop.run_until_cancelled(batches.recv()).await else {
+            let Some(received) = stop.run_until_cancelled(batches.recv()).await else {
                 // Returning drops the receiver, which ends the thread at its next read.
                 return Ok(());
             };
@@ -190,9 +197,15 @@ impl Seeding {
             if config.seed_lists == SeedLists::Followed || self.seeds_read <= u64::from(LISTED_PAGE) {
                 self.named.extend(batch.iter().map(|seed| fingerprint(seed.host.site().as_str())));
             }
-            let added = match config.seed_lists {
-                SeedLists::Added => store.seeds_add(&batch, clock::now()).await?,
-                SeedLists::Followed => store.seeds_relist(&batch, clock::now()).await?,
+            let add = || async {
+                match config.seed_lists {
+                    SeedLists::Added => store.seeds_add(&batch, clock::now()).await,
+                    SeedLists::Followed => store.seeds_relist(&batch, clock::now()).await,
+                }
+            };
+            let added = match self.stop.run_until_cancelled(retry_while_unavailable("add seeds", add)).await {
+                Some(added) => added?,
+                None => add().await?,
             };
             self.refused += added.refused;
             progress(Progress::Seeding { seeds_read: self.seeds_read });

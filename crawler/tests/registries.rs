@@ -296,7 +296,13 @@ async fn a_page_with_too_many_bytes_is_requested_with_fewer_entries() {
     let tokens: Vec<&str> =
         sent.iter().filter_map(|query| query.split_once("pageToken=").map(|(_, token)| token)).collect();
     assert_eq!(tokens, ["0", "0", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"]);
-    assert_eq!(listed(&crawl).await, [1, 2, 3, 4], "the reading reached the last page");
+    assert_eq!(listed(&crawl).await, [1, 2, 3, 4, 9], "nothing is removed");
+    let position = crawl.store.registry_position(AGENTS).await.unwrap().unwrap();
+    assert_eq!(
+        (position.read_whole_at, position.unfinished),
+        (None, None),
+        "the next reading is of all entries"
+    );
 }
 
 /// Even a page of one entry is too long, or the registry fails at this page for good.

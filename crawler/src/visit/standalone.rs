@@ -31,6 +31,7 @@ use egress::{Cause, Failure, Reply, Session};
 
 /// Delay before another attempt to lease a site that another worker holds.
 const HELD_DELAY: Duration = Duration::from_secs(1);
+const HELD: &str = "the site is being visited";
 
 /// How long a site is leased for one request. Writing the clock of the request renews the lease, and the lease is released at the end.
 const LEASE_DURATION: Duration = Duration::from_mins(15);
@@ -110,7 +111,12 @@ struct SiteRequests {
 /// The result of an attempt to send a request.
 enum Attempt {
     Answered(Box<Reply>),
-    Later { until: DateTime<Utc>, reason: String },
+    Later {
+        until: DateTime<Utc>,
+        reason: String,
+    },
+    /// A visit or another worker holds the site.
+    Held,
 }
 
 impl StandaloneRequests {
@@ -139,19 +145,30 @@ impl StandaloneRequests {
         message: Message<'_>,
     ) -> Result<Reply, StandaloneError> {
         let site = url.site();
-        let wait_ends_at =
-            clock::now() + chrono::TimeDelta::from_std(self.wait_max).unwrap_or(chrono::TimeDelta::MAX);
+        let wait_max = chrono::TimeDelta::from_std(self.wait_max).unwrap_or(chrono::TimeDelta::MAX);
+        let began = clock::now();
+        let mut wait_ends_at = began.checked_add_signed(wait_max).unwrap_or(DateTime::<Utc>::MAX_UTC);
+        // Visits of this process begin before sources are read. The wait of a source for a visit to its host does not count.
+        let held_until = self.source.is_some().then(|| began + LEASE_DURATION);
         loop {
-            match Box::pin(self.attempt(&site, url, kind, message)).await? {
+            let now = clock::now();
+            let (until, reason) = match Box::pin(self.attempt(&site, url, kind, message)).await? {
                 Attempt::Answered(reply) => return Ok(*reply),
-                Attempt::Later { until, reason } if until > wait_ends_at => {
-                    return Err(StandaloneError::Waits { host: url.host(), until, reason });
+                Attempt::Later { until, reason } => (until, reason),
+                Attempt::Held => {
+                    let until = clock::now() + HELD_DELAY;
+                    if held_until.is_some_and(|held_until| until <= held_until) {
+                        wait_ends_at =
+                            wait_ends_at.checked_add_signed(until - now).unwrap_or(DateTime::<Utc>::MAX_UTC);
+                    }
+                    (until, HELD.to_owned())
                 }
-                Attempt::Later { until, reason } => {
-                    tracing::info!(%url, %until, reason, "a request waits");
-                    self.sleep_until(until).await?;
-                }
+            };
+            if until > wait_ends_at {
+                return Err(StandaloneError::Waits { host: url.host(), until, reason });
             }
+            tracing::info!(%url, %until, reason, "a request waits");
+            self.sleep_until(until).await?;
         }
     }
 
@@ -170,8 +187,7 @@ impl StandaloneRequests {
         message: Message<'_>,
     ) -> Result<Attempt, StandaloneError> {
         let Some(LeasedSite { token, site: state }) = self.lease(site).await? else {
-            let until = clock::now() + HELD_DELAY;
-            return Ok(Attempt::Later { until, reason: "the site is being visited".to_owned() });
+            return Ok(Attempt::Held);
         };
         let (tools, stop) = (&self.tools, &self.stop);
         let SiteRequests { session, mut progress } =
@@ -197,7 +213,7 @@ impl StandaloneRequests {
         let site = host.site();
         let waits = |(until, reason)| StandaloneError::Waits { host: host.clone(), until, reason };
         let Some(LeasedSite { token, site: state }) = self.lease(&site).await? else {
-            return Err(waits((clock::now() + HELD_DELAY, "the site is being visited".to_owned())));
+            return Err(waits((clock::now() + HELD_DELAY, HELD.to_owned())));
         };
         let (tools, stop) = (&self.tools, &self.stop);
         let mut progress = Progress::new(clock::now(), PathSlots::default());

@@ -45,7 +45,7 @@ pub struct SiteListing {
 pub struct RegistryPosition {
     /// Latest change that the registry has stated in a reading that reached the end.
     pub changed_until: Option<DateTime<Utc>>,
-    /// When the last reading of all entries that reached the end began.
+    /// When the last reading of all entries that reached the end began; `None` if the next reading is of all entries.
     pub read_whole_at: Option<DateTime<Utc>>,
     /// A reading that has not reached the end.
     pub unfinished: Option<UnfinishedReading>,

@@ -262,7 +262,8 @@ pub(crate) async fn registry_position(
     }))
 }
 
-/// Stores the position. After the last page, removes the entries that the last reading of all entries did not find.
+/// Stores the position. After the last page, removes the entries that the last reading of all entries did not find. If one of them was at a
+/// site of its publisher, the next reading is of all entries again, because this one left out others with its identifier.
 async fn position_set(
     connection: &mut Connection,
     registry: &str,
@@ -286,6 +287,14 @@ async fn position_set(
     .execute(&mut *connection)
     .await?;
     if let (Some(read_whole_at), None) = (position.read_whole_at, unfinished) {
+        sqlx::query(
+            "UPDATE registry_position SET read_whole_at_ms = NULL WHERE registry = $1 AND EXISTS (
+                 SELECT 1 FROM registry_entry WHERE registry = $1 AND seen_at_ms < $2 AND publisher = site)",
+        )
+        .bind(registry)
+        .bind(millis(read_whole_at))
+        .execute(&mut *connection)
+        .await?;
         sqlx::query("DELETE FROM registry_entry WHERE registry = $1 AND seen_at_ms < $2")
             .bind(registry)
             .bind(millis(read_whole_at))

@@ -71,7 +71,8 @@ pub(crate) async fn registry_entries_are_replaced_and_removed(Db { store, .. }: 
         RegistryPosition { changed_until: Some(later(1)), read_whole_at: Some(later(5)), unfinished: None };
     let found = [entry("example.b/mcp", &["b.example"], "1")];
     store.registry_page_save(REGISTRY, &found, Some(&done), later(6)).await?;
-    assert_eq!(store.registry_position(REGISTRY).await?, Some(done));
+    let position = RegistryPosition { read_whole_at: None, ..done };
+    assert_eq!(store.registry_position(REGISTRY).await?, Some(position), "an entry at its publisher is gone");
     assert_eq!(versions(&store, "a.example").await?, expected[1..]);
     assert_eq!(versions(&store, "b.example").await?.len(), 1);
     Ok(())
@@ -161,6 +162,22 @@ pub(crate) async fn others_do_not_replace_an_entry_at_the_site_of_its_publisher(
     assert_eq!(save(&[&gone, &evil], 3).await?, (at(&evil), at(&evil)), "the registry deleted it before");
     assert_eq!(save(&[&own], 4).await?, (at(&own), vec![]), "after an entry of another site");
     assert_eq!(save(&[&gone], 5).await?, (vec![], vec![]));
+
+    // the registry replaced the publisher's entry: the second reading of all entries finds the new one
+    save(&[&own], 6).await?;
+    let done = |minutes| RegistryPosition {
+        changed_until: Some(later(1)),
+        read_whole_at: Some(later(minutes)),
+        unfinished: None,
+    };
+    let page = std::slice::from_ref(&evil);
+    store.registry_page_save(REGISTRY, page, Some(&done(7)), later(8)).await?;
+    assert_eq!(urls(&store, "shop.example").await?, [""; 0]);
+    let next = RegistryPosition { read_whole_at: None, ..done(7) };
+    assert_eq!(store.registry_position(REGISTRY).await?, Some(next), "the next reading is of all entries");
+    store.registry_page_save(REGISTRY, page, Some(&done(9)), later(10)).await?;
+    assert_eq!(urls(&store, "shop.example").await?, at(&evil));
+    assert_eq!(store.registry_position(REGISTRY).await?, Some(done(9)), "nothing more is missing");
     Ok(())
 }
 
