@@ -8,10 +8,10 @@ use crate::visit::context::Interrupt;
 use egress::{Cause, Failure, Reply};
 
 /// The response to a request, and when the request was sent.
-pub(in crate::visit) struct Exchange {
-    pub(in crate::visit) answer: Result<Reply, Failure>,
-    pub(in crate::visit) at: DateTime<Utc>,
-    pub(in crate::visit) took: Duration,
+pub(crate) struct Exchange {
+    pub(crate) answer: Result<Reply, Failure>,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) took: Duration,
 }
 
 impl Exchange {
