@@ -389,8 +389,11 @@ fn merge(schema: &mut Option<Value>, found: Option<Value>) {
     for (name, property) in members.into_iter().flatten() {
         let Some(properties) = properties.as_object_mut() else { break };
         match (properties.get_mut(name), property) {
-            (Some(Value::Object(known)), Value::Object(property)) => {
-                for (keyword, value) in property.iter().filter(|(keyword, _)| *keyword != "x-in") {
+            // Parameters in two parts of a request are different ones.
+            (Some(Value::Object(known)), Value::Object(property))
+                if known.get("x-in") == property.get("x-in") =>
+            {
+                for (keyword, value) in property {
                     known.entry(keyword.as_str()).or_insert_with(|| value.clone());
                 }
             }
