@@ -1,5 +1,7 @@
 //! Converts parameters and responses of any published shape to JSON Schema 2020-12.
 
+mod descriptor;
+
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
@@ -9,6 +11,8 @@ use crate::auth;
 use crate::model::{AuthScheme, Invocation};
 use crate::object::Members;
 use crate::text;
+
+pub(crate) use self::descriptor::{descriptor, insert_type, object_descriptor};
 
 /// The part of a request that contains a parameter. The order decides which of two parameters with the same name keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -389,8 +393,11 @@ fn merge(schema: &mut Option<Value>, found: Option<Value>) {
     for (name, property) in members.into_iter().flatten() {
         let Some(properties) = properties.as_object_mut() else { break };
         match (properties.get_mut(name), property) {
-            (Some(Value::Object(known)), Value::Object(property)) => {
-                for (keyword, value) in property.iter().filter(|(keyword, _)| *keyword != "x-in") {
+            // Parameters in two parts of a request are different ones.
+            (Some(Value::Object(known)), Value::Object(property))
+                if known.get("x-in") == property.get("x-in") =>
+            {
+                for (keyword, value) in property {
                     known.entry(keyword.as_str()).or_insert_with(|| value.clone());
                 }
             }
@@ -441,98 +448,6 @@ pub(crate) fn is_of_type(value: &Value, name: &str) -> bool {
         "object" => value.is_object(),
         "null" => value.is_null(),
         _ => true,
-    }
-}
-
-/// Keywords of a descriptor that are already JSON Schema.
-const KEYWORDS: &[&str] = &[
-    "description",
-    "default",
-    "enum",
-    "items",
-    "format",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "properties",
-    "examples",
-    "example",
-    "minItems",
-    "maxItems",
-    "oneOf",
-    "anyOf",
-    "allOf",
-    "const",
-    "title",
-    "additionalProperties",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "uniqueItems",
-];
-
-/// A schema from a parameter descriptor, or from a text that names its type or describes it.
-pub(crate) fn descriptor(value: &Value) -> (Map<String, Value>, Presence) {
-    let mut schema = Map::new();
-    match value {
-        Value::Object(map) => return object_descriptor(map),
-        Value::String(text) => {
-            let text = text.trim_end_matches('?');
-            if TYPES.contains(&text.strip_suffix("[]").unwrap_or(text)) {
-                insert_type(&mut schema, text);
-            } else {
-                schema.insert("description".to_owned(), Value::from(text));
-            }
-        }
-        _ => {}
-    }
-    (schema, Presence::Optional)
-}
-
-/// A schema from a descriptor that is an object.
-pub(crate) fn object_descriptor(map: &Map<String, Value>) -> (Map<String, Value>, Presence) {
-    let mut schema = Map::new();
-    let members = Members::of(map);
-    let name = members.get("type");
-    // OpenAPI parameters have their type in `schema`.
-    if let Some(inner) = members.get("schema").and_then(Value::as_object).filter(|_| name.is_none()) {
-        schema = object_descriptor(inner).0;
-    }
-    if let Some(name) = name.and_then(Value::as_str) {
-        insert_type(&mut schema, name);
-    }
-    for key in KEYWORDS {
-        if let Some(value) = members.get(key) {
-            schema.insert((*key).to_owned(), value.clone());
-        }
-    }
-    let required = members.get("required").and_then(Value::as_bool);
-    let in_words = || {
-        let described = members.get("description").and_then(Value::as_str)?.trim_end_matches(['.', ' ']);
-        let end = described.len().checked_sub(REQUIRED.len())?;
-        described.get(end..)?.eq_ignore_ascii_case(REQUIRED).then_some(true)
-    };
-    (schema, Presence::of(required.or_else(in_words)))
-}
-
-/// The end of the description of a parameter that must be sent.
-const REQUIRED: &str = "(required)";
-
-/// Sets the type of a schema. A type unknown to JSON Schema becomes `string`, with the published word in `x-type`.
-pub(crate) fn insert_type(schema: &mut Map<String, Value>, name: &str) {
-    // `string[]` is a list of texts. A list of lists keeps its published word.
-    if let Some(inner) = name.strip_suffix("[]").filter(|inner| !inner.ends_with(']')) {
-        let mut items = Map::new();
-        insert_type(&mut items, inner);
-        schema.insert("type".to_owned(), Value::from("array"));
-        schema.insert("items".to_owned(), Value::Object(items));
-    } else if TYPES.contains(&name) {
-        schema.insert("type".to_owned(), Value::from(name));
-    } else {
-        schema.insert("type".to_owned(), Value::from("string"));
-        schema.insert("x-type".to_owned(), Value::from(name));
     }
 }
 

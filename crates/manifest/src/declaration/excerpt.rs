@@ -95,7 +95,8 @@ impl Excerpt {
     }
 }
 
-/// The distinct payment schemes of a capability in lower case, or those of its manifest if it names none. Empty for a free capability.
+/// The distinct payment schemes of a capability in lower case, or those of its manifest if it names none. Empty for a free capability,
+/// and for one that states no payment while others of its manifest do.
 pub fn payment_schemes(manifest: &Manifest, capability: &Capability) -> Vec<String> {
     // A call without credentials and without a price is not paid, even if others are.
     let is_open = capability.auth.required == Tristate::No
@@ -104,7 +105,13 @@ pub fn payment_schemes(manifest: &Manifest, capability: &Capability) -> Vec<Stri
     if is_open || capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free) {
         return Vec::new();
     }
-    let states = |call: &Capability| call.price.is_some() || call.auth.schemes.contains(&AuthScheme::Payment);
+    if manifest.payments.is_empty() && capability.price.is_none() {
+        return Vec::new();
+    }
+    let states = |call: &Capability| {
+        call.auth.schemes.contains(&AuthScheme::Payment)
+            || call.price.as_ref().is_some_and(|price| price.cost() != Some(Cost::Free))
+    };
     // If some calls state that they are paid, the others are not.
     if !states(capability) && manifest.capabilities.iter().any(states) {
         return Vec::new();

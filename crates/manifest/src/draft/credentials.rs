@@ -46,23 +46,32 @@ pub(crate) fn restrict_to_needing(manifest: &mut Manifest) {
     }
 }
 
-/// Adds an entry for each scheme that only calls name, so that every scheme of a call has one.
+/// Adds an entry for each scheme that only calls name, so that every scheme of a call has one. It is optional if no call
+/// needs its scheme.
 pub(super) fn complete(manifest: &mut Manifest) {
     let (auth, calls) = (&mut manifest.auth, &manifest.capabilities);
-    let mut missing: BTreeMap<AuthScheme, Vec<String>> = BTreeMap::new();
+    let mut missing: BTreeMap<AuthScheme, (Vec<String>, bool)> = BTreeMap::new();
     for call in calls {
         for scheme in &call.auth.schemes {
             // Sessions and unnamed schemes have no entry.
             let has_entry = matches!(scheme, AuthScheme::Session | AuthScheme::Other | AuthScheme::Unknown)
                 || auth.iter().any(|known| known.scheme == *scheme);
             if !has_entry {
-                missing.entry(*scheme).or_default().push(call.native_id.clone());
+                let (ids, is_needed) = missing.entry(*scheme).or_default();
+                ids.push(call.native_id.clone());
+                *is_needed |= call.auth.required != Tristate::No
+                    || matches!(scheme, AuthScheme::None | AuthScheme::Payment);
             }
         }
     }
-    for (scheme, ids) in missing {
-        let is_for_all = ids.len() == calls.len();
-        let applies_to = if is_for_all { AppliesTo::All } else { AppliesTo::Ids { ids } };
+    for (scheme, (ids, is_needed)) in missing {
+        let applies_to = if ids.len() > CALLS_MAX || (is_needed && ids.len() == calls.len()) {
+            AppliesTo::All
+        } else if is_needed {
+            AppliesTo::Ids { ids }
+        } else {
+            AppliesTo::OptionalIds { ids }
+        };
         auth.push(Auth { applies_to, ..Auth::new(scheme) });
     }
 }

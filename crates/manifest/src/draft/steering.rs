@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{ADDRESSES_READER, DESCRIPTION_CHARS_MAX, Draft, FindingLocation};
 use crate::injection::{self, Use};
 use crate::json::{push_index, push_name};
-use crate::model::{Capability, Manifest};
+use crate::model::{Auth, Capability, Manifest};
 use crate::text;
 
 impl Draft<'_> {
@@ -34,6 +34,7 @@ impl Draft<'_> {
             self.report_rule(&ADDRESSES_READER, pointer.clone());
         }
         pointers.sort_unstable();
+        let credentials_steer = drop_steering_texts(&mut self.manifest.auth);
         let mut unlocated = Vec::new();
         for capability in &mut self.manifest.capabilities {
             let declares_one =
@@ -46,7 +47,9 @@ impl Draft<'_> {
         if let Some(line) = self.steering_line.filter(|_| unlocated.is_empty()) {
             let place = if line == 0 { String::new() } else { format!(" (line {line})") };
             self.report(&ADDRESSES_READER, String::new(), format!("{}{place}", ADDRESSES_READER.wrong));
-        } else if !is_located && manifest_steers(&self.manifest) {
+        } else if (!is_located && manifest_steers(&self.manifest))
+            || (credentials_steer && pointers.is_empty())
+        {
             unlocated.push(FindingLocation::default());
         }
         for location in unlocated {
@@ -103,11 +106,34 @@ fn manifest_steers(manifest: &Manifest) -> bool {
         .chain(links)
         .flatten()
         .chain(manifest.errors.iter().flat_map(|error| &error.recovery))
-        .chain(manifest.auth.iter().flat_map(|auth| auth.scopes.values().chain(&auth.description)))
         .chain(&manifest.tags)
         .chain(&manifest.representative_queries);
     let mut values = manifest.hints.values().chain(manifest.schemas.values());
     texts.any(|text| injection::addresses_reader(text)) || values.any(injection::any_addresses_reader)
+}
+
+/// Removes the texts of credentials that address the reader, and returns whether there was one. Records and tools repeat the credentials of
+/// the document for each of its capabilities, which are not marked for them.
+fn drop_steering_texts(credentials: &mut [Auth]) -> bool {
+    let steers = |text: &str| steers_in_any_form(text, Use::Description);
+    let mut found = false;
+    for auth in credentials {
+        let texts = [&mut auth.declared, &mut auth.name, &mut auth.registration, &mut auth.format];
+        for text in texts.into_iter().chain([&mut auth.description]) {
+            found |= text.take_if(|text| steers(text)).is_some();
+        }
+        let of_flows = auth.flows.iter_mut().map(|flow| &mut flow.scopes);
+        for scopes in of_flows.chain([&mut auth.scopes]) {
+            let count = scopes.len();
+            scopes.retain(|name, _| !steers(name));
+            found |= scopes.len() < count;
+            for text in scopes.values_mut().filter(|text| steers(text)) {
+                text.clear();
+                found = true;
+            }
+        }
+    }
+    found
 }
 
 /// Maximum number of texts of one document that are reported.

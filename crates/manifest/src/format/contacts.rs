@@ -19,15 +19,19 @@ pub(crate) fn keep_others(root: &Object<'_>, draft: &mut Draft<'_>) {
             keep_for_purpose(name, address, draft);
         }
     }
-    keep_inner(root.map, 0, draft);
+    let mut left = CONTACTS_MAX;
+    keep_inner(root.map, 0, &mut left, draft);
 }
 
 /// Keeps addresses for security reports in the blocks of a document: `"trust": {"security_contact": "security@shop.example"}`.
-fn keep_inner(map: &Map<String, Value>, depth: usize, draft: &mut Draft<'_>) {
+fn keep_inner(map: &Map<String, Value>, depth: usize, left: &mut usize, draft: &mut Draft<'_>) {
     for (name, value) in map.iter().take(MEMBERS_MAX) {
         match value {
-            Value::Object(inner) if depth < NESTING_MAX => keep_inner(inner, depth + 1, draft),
+            Value::Object(_) if OTHER_BLOCKS.contains(&name.as_str()) => {}
+            Value::Object(inner) if depth < NESTING_MAX => keep_inner(inner, depth + 1, left, draft),
             Value::String(address) if depth > 0 && name.contains("ecurity") && address.contains('@') => {
+                let Some(fewer) = left.checked_sub(1) else { return };
+                *left = fewer;
                 keep_for_purpose(name, address, draft);
             }
             _ => {}
@@ -35,6 +39,8 @@ fn keep_inner(map: &Map<String, Value>, depth: usize, draft: &mut Draft<'_>) {
     }
 }
 
+/// Blocks with values of calls, not of the service.
+const OTHER_BLOCKS: &[&str] = &["example", "examples", "schema", "properties"];
 /// Deepest nesting of blocks that is searched, and maximum number of members of one block.
 const NESTING_MAX: usize = 3;
 const MEMBERS_MAX: usize = 100;

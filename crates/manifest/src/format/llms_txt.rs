@@ -59,7 +59,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let (mut tools, mut priced) = (ListedTools::default(), PricedCalls::default());
     let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
     let (mut servers, mut plans) = (ShownServers::default(), PlanLines::default());
-    let mut after_call = false;
+    let (mut after_call, mut filters_left) = (false, FILTERS_MAX);
     for whole in text.lines().take(LINES_MAX) {
         let line = whole.trim();
         plans.read_line(line, draft);
@@ -77,7 +77,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
             after_call = true;
             continue;
         }
-        read_filters(line, follows_call, draft);
+        read_filters(line, follows_call, &mut filters_left, draft);
         for name in addresses::labelled_files(line) {
             addresses::keep(&LinkInText { title: Some(name), address: name }, draft);
         }
@@ -99,7 +99,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
 }
 
 /// Reads a line such as `Filters: ?search, ?section`: the parameters of the call on the line above, or of the only call that lists.
-fn read_filters(line: &str, follows_call: bool, draft: &mut Draft<'_>) {
+fn read_filters(line: &str, follows_call: bool, filters_left: &mut usize, draft: &mut Draft<'_>) {
     let item = line.trim_start_matches(['-', '*', '+', ' ']);
     let Some((label, _)) = item.split_once(':').filter(|(_, shown)| shown.contains('?')) else { return };
     let is_of_filters = matches!(
@@ -109,6 +109,8 @@ fn read_filters(line: &str, follows_call: bool, draft: &mut Draft<'_>) {
     if !is_of_filters {
         return;
     }
+    let Some(left) = filters_left.checked_sub(1) else { return };
+    *filters_left = left;
     let Some(parameters) = query_parameters::parameters_in(item) else { return };
     let is_read = |call: &Capability| {
         call.invocation.method.as_deref().is_none_or(|method| method == "GET")
@@ -139,6 +141,9 @@ fn read_filters(line: &str, follows_call: bool, draft: &mut Draft<'_>) {
         _ => call.parameters = Some(parameters),
     }
 }
+
+/// Maximum number of lines with filters of one text that are read.
+const FILTERS_MAX: usize = 50;
 
 /// Words in the names of calls that return lists.
 const LIST_WORDS: &[&str] = &["list", "lists", "listing", "listings", "catalog", "catalogue", "browse"];

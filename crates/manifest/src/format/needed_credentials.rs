@@ -1,6 +1,5 @@
 //! Credentials that are stated only in a part of a call: in a sentence of its description ("Needs an API key in the X-API-Key header."), in
 //! a required parameter for a key, or in the headers of its request.
-//!
 //! Decides what a call needs if it has no other statement, and keeps the credentials with the ids of these calls. Sentences with a
 //! condition, about another service, or about a key that the call manages are ignored.
 

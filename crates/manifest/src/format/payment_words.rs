@@ -1,6 +1,6 @@
 //! Payments in sentences: an asset on a network, together with a scheme or a word for payment.
 
-use crate::draft::Draft;
+use crate::draft::{DESCRIPTION_CHARS_MAX, Draft};
 use crate::format::payments::NETWORKS;
 use crate::format::{auth_sentences, outbound};
 use crate::model::{Capability, CapabilityKind, Payment};
@@ -84,7 +84,12 @@ fn is_accepted(sentence: &str) -> bool {
 
 /// Adds the currencies that a sentence accepts by name, if there are several: "Accepts Bitcoin, Monero and USDT."
 fn add_accepted(sentence: &str, found: &mut Vec<Payment>) {
+    let sentence = text::capped(sentence, DESCRIPTION_CHARS_MAX);
     let words: Vec<&str> = sentence.split(is_mark).filter(|word| !word.is_empty()).take(WORDS_MAX).collect();
+    let is_other = |word: &&str| OTHER_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
+    if words.iter().any(is_other) {
+        return;
+    }
     let is_currency = |word: &str| CURRENCIES.contains(&word);
     let is_join = |word: &str| matches!(word, "and" | "or");
     let is = |word: Option<&&str>, known: &[&str]| {
@@ -250,7 +255,9 @@ const LEADING_WORDS: &[&str] = &["via", "by", "with", "through", "using", "over"
 const USING_WORDS: &[&str] =
     &["use", "uses", "require", "requires", "need", "needs", "support", "supports", "accept", "accepts"];
 const PAYING_WORDS: &[&str] = &["pay", "paid", "payment", "payments", "micropayment", "micropayments"];
-const PLANNING_WORDS: &[&str] = &["planned", "soon", "future", "roadmap", "not"];
+const PLANNING_WORDS: &[&str] = &["planned", "soon", "future", "roadmap", "not", "don", "never", "cannot"];
+/// Words of sentences that deny a payment or are about payments to others.
+const OTHER_WORDS: &[&str] = &["not", "never", "no", "don", "cannot", "receive", "receives", "earn", "earns"];
 /// The only network whose name has two words.
 const LEDGER: &str = "XRP Ledger";
 /// Words for payment schemes in sentences.
@@ -305,6 +312,9 @@ mod tests {
         assert!(of("Agents that use the x402 protocol are listed").is_empty());
         assert!(of("Payment via x402 is planned").is_empty());
         assert!(of("Answers 402 on failure").is_empty());
+        assert!(of("We do not accept Bitcoin or Monero").is_empty());
+        assert!(of("Agents receive payments in USDC or DAI").is_empty());
+        assert!(of("We don't accept x402").is_empty());
         assert!(of("Agents earn USDC on Base").is_empty());
     }
 }

@@ -71,8 +71,7 @@ fn names_plan(description: &str) -> bool {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let Some(at) = words.iter().position(|word| matches!(*word, "tier" | "plan")) else { return false };
         let Some(plan) = at.checked_sub(1).and_then(|before| words.get(before)) else { return false };
-        let is_named =
-            !matches!(*plan, "free" | "any" | "every" | "each" | "all" | "the" | "your" | "a" | "this");
+        let is_named = PLANS.contains(plan);
         let begins = matches!(words.first(), Some(&("requires" | "needs" | "require"))) && at <= 3;
         let ends = at == 1
             && matches!(
@@ -82,6 +81,21 @@ fn names_plan(description: &str) -> bool {
         words.len() <= WORDS_MAX && is_named && (begins || ends) && !words.contains(&"free")
     })
 }
+
+/// Usual names of plans that are not free.
+const PLANS: &[&str] = &[
+    "pro",
+    "plus",
+    "paid",
+    "premium",
+    "business",
+    "team",
+    "enterprise",
+    "developer",
+    "starter",
+    "basic",
+    "standard",
+];
 
 #[cfg(test)]
 mod tests {
@@ -106,6 +120,8 @@ mod tests {
             "Plan required trips",
             "Compares the Pro plan with others",
             "Requires a plan of the site",
+            "Requires the floor plan",
+            "Requires a travel plan",
         ] {
             assert!(!names_plan(text), "{text}");
         }

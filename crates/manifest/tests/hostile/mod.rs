@@ -385,6 +385,17 @@ pub(crate) const ALL: &[Hostile] = &[
         },
     },
     Hostile {
+        name: "a response 402 that every operation has",
+        path: OPENAPI,
+        make: |n| {
+            shared(
+                n,
+                "{\"get\": {\"responses\": {\"402\": {\"$ref\": \"#/x\"}}}}",
+                &format!("\"x\": {{\"description\": \"{}\"}}", "p ".repeat(n * 8)),
+            )
+        },
+    },
+    Hostile {
         name: "a schema that every operation takes",
         path: OPENAPI,
         make: |n| {
@@ -868,6 +879,25 @@ pub(crate) const ALL: &[Hostile] = &[
         name: "llms.txt headings",
         path: LLMS_TXT,
         make: |n| of(format!("# a\n{}", "## b\n".repeat(n))),
+    },
+    Hostile {
+        name: "llms.txt filters away from calls",
+        path: LLMS_TXT,
+        make: |n| {
+            let calls = numbered(n / 2, |at| format!("- GET /a{at}: List a\n"));
+            of(format!("# a\n{calls}\ntext\n{}", "Filters: ?a\n".repeat(n / 2)))
+        },
+    },
+    Hostile {
+        name: "paths that an element with a long address lists",
+        path: JSON,
+        make: |n| {
+            let listed = "\"Endpoints: /b/c, /d/e\", ".repeat(n / 4);
+            of(format!(
+                "{{\"name\": \"a\", \"services\": [{{\"endpoint\": \"https://a.example/{}\", \"notes\": [{listed}\"z\"]}}]}}",
+                "a".repeat(n * 4)
+            ))
+        },
     },
     Hostile { name: "ai.txt lines", path: AI_TXT, make: |n| of("User-Agent: *\nDisallow: /\n".repeat(n)) },
 ];

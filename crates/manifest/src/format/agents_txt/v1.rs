@@ -21,7 +21,7 @@ use crate::model::{Auth, AuthScheme, Capability, CapabilityKind, Follow, Interfa
 use crate::object::{Object, children};
 use crate::quantity;
 use crate::rule::{Kind, findings, may, must};
-use crate::schema::{Location, Parameters, Presence, object_descriptor};
+use crate::schema::{Location, Parameters, Presence, is_empty_statement, object_descriptor};
 use crate::text;
 use crate::walk::List;
 
@@ -313,8 +313,8 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
         parameters.add(name, schema, location, presence);
     }
     capability.parameters = match object.value_of(&["parameters", "params"]) {
-        Some(_) => parameters.finish_stated(&capability.invocation),
-        None => None,
+        Some(stated) if is_empty_statement(stated) => parameters.finish_stated(&capability.invocation),
+        _ => parameters.finish(),
     };
     read_auth(object, &mut capability, draft);
     check_rate(object, draft);

@@ -141,21 +141,38 @@ pub(crate) fn describe_auth(description: &str, auth: &mut Auth) {
     }
     let registration_url = registration_in(description);
     if auth.docs_url.is_none() {
-        let page = first_url(description).filter(|page| Some(page) != registration_url.as_ref());
+        let page = page_in(description).filter(|page| Some(page) != registration_url.as_ref());
         auth.docs_url = page;
     }
     auth.registration_url = auth.registration_url.take().or(registration_url);
     auth.format = auth.format.take().or_else(|| form_in(description));
 }
 
-/// The first absolute URL of a text.
-fn first_url(text: &str) -> Option<String> {
-    let words = capped(text, DESCRIPTION_CHARS_MAX).split_whitespace().take(WORDS_MAX);
-    words.filter(|word| word.contains("https://")).find_map(first_address).map(|url| {
-        let is_mark = |letter: char| "`<>\"'*()[]".contains(letter);
-        url.split(is_mark).next().unwrap_or_default().to_owned()
-    })
+/// The page to which a text refers: "see https://…", "Docs: https://…".
+fn page_in(text: &str) -> Option<String> {
+    let is_mark = |letter: char| "`<>\"'*()[]".contains(letter);
+    // Number of words since the reference, if one precedes in this sentence.
+    let mut since: Option<usize> = None;
+    for word in capped(text, DESCRIPTION_CHARS_MAX).split_whitespace().take(WORDS_MAX) {
+        if word.contains("https://") && since.is_some_and(|words| words <= WORDS_TO_PAGE_MAX) {
+            let url = first_address(word)?;
+            return Some(url.split(is_mark).next().unwrap_or_default().to_owned());
+        }
+        let bare = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        since = if PAGE_WORDS.iter().any(|known| bare.eq_ignore_ascii_case(known)) {
+            Some(0)
+        } else if word.ends_with(['.', '!', '?']) {
+            None
+        } else {
+            since.map(|words| words + 1)
+        };
+    }
+    None
 }
+
+/// Words before the address of a page, and maximum number of words between them and the address.
+const PAGE_WORDS: &[&str] = &["see", "docs", "documentation"];
+const WORDS_TO_PAGE_MAX: usize = 3;
 
 /// Phrases before the form of a credential.
 const FORM_PHRASES: &[&str] = &[
@@ -185,7 +202,7 @@ fn form_in(text: &str) -> Option<String> {
     let word = words.find(|word| !matches!(*word, "Bearer" | "the" | "prefix" | "a"))?;
     let word = word.trim_end_matches(['.', ':']).trim_matches(is_mark);
     let is_form = word.starts_with(|letter: char| letter.is_ascii_alphanumeric())
-        && word.contains(['_', '-', '<', '*', '\u{2026}'])
+        && word.contains(['_', '<', '*', '\u{2026}'])
         && !word.contains("://");
     is_form.then(|| capped(word, NAME_CHARS_MAX).to_owned())
 }
@@ -215,6 +232,7 @@ mod tests {
         describe_auth("A token of the shop; see <https://shop.example/docs/auth>.", &mut auth);
         assert_eq!(auth.docs_url.as_deref(), Some("https://shop.example/docs/auth"));
         assert_eq!((auth.registration_url, auth.format), (None, None));
+        assert_eq!(page_in("Sent to https://shop.example/v1 with each call."), None);
         assert!(auth.description.is_some_and(|text| text.starts_with("A token of the shop")));
     }
 
@@ -238,6 +256,8 @@ mod tests {
             ("Tokens start with shop_live_, and expire.", "shop_live_"),
             ("Keys look like this", ""),
             ("The key is in the format of JSON.", ""),
+            ("Format: JSON-RPC", ""),
+            ("In the format user-id.", ""),
         ] {
             assert_eq!(form_in(text).unwrap_or_default(), form, "{text}");
         }

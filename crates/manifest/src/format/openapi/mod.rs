@@ -130,8 +130,12 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
         draft.push(capability);
     }
     payment::read(root, first, draft);
+    let known = draft.manifest.auth.len();
     draft.keep_all(users.restricted(reading.schemes));
+    // Addresses that the document states outside its description are relative to the document.
+    let known: Vec<Auth> = draft.manifest.auth.drain(..known).collect();
     lenient::resolve(draft, |path| address::on_origin(at, path).map(Address::into_string));
+    draft.manifest.auth.splice(0..0, known);
     if !draft.format().is_core() {
         needed_credentials::read(first, draft);
         named_keys::read(first, draft);

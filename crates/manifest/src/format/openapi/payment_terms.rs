@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::draft::Draft;
+use crate::draft::{DESCRIPTION_CHARS_MAX, Draft};
 use crate::format::{auth_sentences, credential_headers, payment_header, payment_words};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability};
 use crate::text;
 
 /// Maximum number of headers of one response that are read.
 const HEADERS_MAX: usize = 50;
+/// Maximum length of a reference to a response or a header.
+const REFERENCE_BYTES_MAX: usize = 200;
 /// Maximum number of headers of proof of one document that are kept.
 const PROOFS_MAX: usize = 4;
 
@@ -36,7 +38,7 @@ impl Terms {
         let in_proof = || {
             let (name, property) = proof?;
             let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
-            payment_words::scheme_in(text).or_else(|| payment_header::scheme_of(name))
+            scheme_in(text).or_else(|| payment_header::scheme_of(name))
         };
         let scheme = in_proof().or_else(|| scheme_of_response(due, root))?;
         let is_alternative =
@@ -48,9 +50,8 @@ impl Terms {
 
 /// The scheme that a response names in its description or in its headers.
 fn scheme_of_response(response: &Map<String, Value>, root: &Map<String, Value>) -> Option<&'static str> {
-    let described = |object: &Map<String, Value>| {
-        object.get("description").and_then(Value::as_str).and_then(payment_words::scheme_in)
-    };
+    let described =
+        |object: &Map<String, Value>| object.get("description").and_then(Value::as_str).and_then(scheme_in);
     let headers = response.get("headers").and_then(Value::as_object).into_iter().flatten().take(HEADERS_MAX);
     let mut headers = headers.filter_map(|(name, header)| {
         payment_header::scheme_of(name).or_else(|| described(local(header, root)?))
@@ -58,10 +59,18 @@ fn scheme_of_response(response: &Map<String, Value>, root: &Map<String, Value>) 
     described(response).or_else(|| headers.next())
 }
 
+/// The scheme that the beginning of a description names. Many operations may share one response.
+fn scheme_in(description: &str) -> Option<&'static str> {
+    payment_words::scheme_in(text::capped(description, DESCRIPTION_CHARS_MAX))
+}
+
 /// An object, or the part of the document to which its `$ref` leads.
 fn local<'v>(value: &'v Value, root: &'v Map<String, Value>) -> Option<&'v Map<String, Value>> {
     let object = value.as_object()?;
     let Some(reference) = object.get("$ref").and_then(Value::as_str) else { return Some(object) };
+    if reference.len() > REFERENCE_BYTES_MAX {
+        return None;
+    }
     let mut names =
         reference.strip_prefix("#/")?.split('/').map(|name| name.replace("~1", "/").replace("~0", "~"));
     let first = root.get(&names.next()?)?;

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::address;
+use crate::name::URL_BYTES_MAX;
 use crate::text;
 
 /// Labels of lists of paths.
@@ -48,6 +49,9 @@ fn path(word: &str) -> Option<&str> {
 /// A path below the address of the element whose text lists it; `None` if the path repeats the first segment of that address.
 pub(super) fn below(element: &Map<String, Value>, path: &str) -> Option<String> {
     let stated = ADDRESS_KEYS.iter().find_map(|key| element.get(*key)?.as_str())?;
+    if stated.len() > URL_BYTES_MAX {
+        return None;
+    }
     let (_, stated) = address::split_method(stated);
     let (origin, own) = match stated.split_once("://") {
         Some((scheme, rest)) => {

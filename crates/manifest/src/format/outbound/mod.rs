@@ -20,7 +20,7 @@ use crate::format::link_class;
 use crate::format::{addresses, package};
 use crate::identity::host_of;
 use crate::model::{Format, Interface, Link, Protocol};
-use crate::name::parse_url;
+use crate::name::{URL_BYTES_MAX, parse_url};
 use crate::text;
 use follow::{follow_known, may_be_followed};
 use known::Known;
@@ -255,7 +255,8 @@ fn read_sentences(
 fn origin_of(element: &Map<String, Value>) -> Option<Url> {
     let text = ["endpoint", "url", "href", "api"].iter().find_map(|key| element.get(*key)?.as_str())?;
     let (_, address) = address::split_method(text);
-    let url = Some(address).filter(|text| text.contains("://")).and_then(|text| parse_url(text).ok())?;
+    let is_address = |text: &&str| text.len() <= URL_BYTES_MAX && text.contains("://");
+    let url = Some(address).filter(is_address).and_then(|text| parse_url(text).ok())?;
     url.has_host().then(|| url.join("/").ok()).flatten()
 }
 
