@@ -5,7 +5,7 @@
 //! on a day (UTC). A host is contacted only if its site is known and neither blocked nor suspended, and if the robots.txt that visits have
 //! read permits it, under the limits of requests ([`StandaloneRequests`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::retry::retry_while_unavailable;
+use crate::seeds::fingerprint;
 use crate::visit::{StandaloneError, StandaloneRequests, Stop, Tools, check_outcome_of};
 use crate::{clock, metrics};
 
@@ -111,7 +112,9 @@ fn hosts_of(stored: &StoredManifest) -> BTreeSet<NamedHost> {
 impl Round<'_> {
     /// Checks the hosts that were not checked on this day. Returns how many were left for a later round.
     async fn check_all(&self) -> Result<u64, StoreError> {
-        let (store, mut left) = (&self.tools.store, 0);
+        let store = &self.tools.store;
+        // fingerprints: several pages may name a host
+        let mut left: HashSet<u64> = HashSet::new();
         let mut after: Option<ManifestId> = None;
         while !self.stop.is_cancelled() {
             let page = retry_while_unavailable("read manifests", || {
@@ -128,24 +131,27 @@ impl Round<'_> {
             let sites: Vec<BTreeSet<NamedHost>> = sites.into_values().collect();
             for sites in sites.chunks(SITES_AT_ONCE) {
                 let checks = sites.iter().map(|hosts| self.check_site(hosts));
-                left += join_all(checks).await.into_iter().sum::<Result<u64, StoreError>>()?;
+                for of_site in join_all(checks).await {
+                    left.extend(of_site?);
+                }
             }
         }
-        Ok(left)
+        Ok(left.len() as u64)
     }
 
     /// Checks the hosts of one site that were not checked on this day. A check begins when the one before has ended, so that a stop loses
-    /// none. Returns how many were left.
-    async fn check_site(&self, hosts: &BTreeSet<NamedHost>) -> Result<u64, StoreError> {
-        let mut left = 0;
+    /// none. Returns the fingerprints of those that were left.
+    async fn check_site(&self, hosts: &BTreeSet<NamedHost>) -> Result<Vec<u64>, StoreError> {
+        let mut left = Vec::new();
         for named in hosts {
             if self.stop.is_cancelled() {
                 break;
             }
             let (only, now) = (std::slice::from_ref(named), clock::now());
             let begin = || self.tools.store.host_checks_begin(only, now);
-            if !retry_while_unavailable("begin check of a host", begin).await?.is_empty() {
-                left += u64::from(matches!(self.check(&named.host).await?, CheckEnd::Left));
+            let is_begun = !retry_while_unavailable("begin check of a host", begin).await?.is_empty();
+            if is_begun && matches!(self.check(&named.host).await?, CheckEnd::Left) {
+                left.push(fingerprint(named.host.as_str()));
             }
         }
         Ok(left)

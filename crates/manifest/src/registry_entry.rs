@@ -2,7 +2,8 @@
 //!
 //! An entry is a statement of a third party about sites. It is never read as a manifest and contributes no capability. Descriptions are not
 //! kept. Of an entry that is deleted, has an address that is not public, or has a text that addresses the model that reads it, only the
-//! identifier and the address are read, without sites: what is stored of it is removed.
+//! identifier and a public address are read, without sites: what is stored of a deleted entry is removed, and of another one what has this
+//! address.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
