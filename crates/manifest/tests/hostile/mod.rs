@@ -895,7 +895,7 @@ pub(crate) const ALL: &[Hostile] = &[
             let listed = "\"Endpoints: /b/c, /d/e\", ".repeat(n / 4);
             of(format!(
                 "{{\"name\": \"a\", \"services\": [{{\"endpoint\": \"https://a.example/{}\", \"notes\": [{listed}\"z\"]}}]}}",
-                "a".repeat(n * 4)
+                "a".repeat(n * 40)
             ))
         },
     },
