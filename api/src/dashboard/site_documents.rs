@@ -40,7 +40,12 @@ pub(super) struct Documents<'a> {
 impl<'a> Documents<'a> {
     pub(super) fn of(answer: &'a SiteAnswer) -> Self {
         let all = || answer.resources.iter().filter_map(document);
-        let speaker = speaker(all().map(|of| (of.manifest.named_by(), of.manifest.publisher)));
+        // as in searches: a document without capabilities, such as a malformed one, does not silence those of a host
+        let counts =
+            |manifest: &ManifestLine| manifest.format.is_indexable() && manifest.capabilities_total > 0;
+        let speaker = speaker(
+            all().filter(|of| counts(of.manifest)).map(|of| (of.manifest.named_by(), of.manifest.publisher)),
+        );
         let mut documents = Self {
             speaking: Vec::new(),
             of_users: Vec::new(),
