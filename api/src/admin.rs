@@ -217,6 +217,6 @@ mod tests {
             tracing::subscriber::with_default(warnings.clone(), || tokens.clone().log_invalid(lines));
             *warnings.0.lock().unwrap()
         });
-        assert_eq!(logged, [2, 2, 3, 3, 3, 4]);
+        assert_eq!(logged, [1, 1, 2, 2, 2, 3]);
     }
 }

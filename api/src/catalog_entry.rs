@@ -380,7 +380,7 @@ mod tests {
         let of_entry = |name: &str| is_named(name, &OWN_JUDGEMENTS);
         assert!(of_entry("https://agenticresourcediscovery.org/ns#score") && of_entry("id"));
         assert!(!of_entry("schema:price") && !of_entry("trustManifest") && !of_entry("@context"));
-        for name in ["region", "title", "schema:license", "trustManifest", "@context", "publisher", "tags"] {
+        for name in ["region", "title", "schema:license", "trustManifest", "@context", "tags"] {
             assert!(!is_own_fact(name), "{name}");
         }
     }

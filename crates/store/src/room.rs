@@ -242,15 +242,14 @@ impl Pool {
         let mut displaced = Vec::new();
         while let Some(reason) = self.refusal(limits, owner, added) {
             let may_displace = displaced.len() < DISPLACED_BY_ONE_MAX;
-            match may_displace.then(|| self.displace(limits, owner, added.share)).flatten() {
-                Some(manifest) => displaced.push(manifest),
-                None => {
-                    for manifest in displaced {
-                        self.put_back(manifest);
-                    }
-                    return Err(reason);
+            let manifest = may_displace.then(|| self.displace(limits, owner, added.share)).flatten();
+            let Some(manifest) = manifest else {
+                for manifest in displaced {
+                    self.put_back(manifest);
                 }
-            }
+                return Err(reason);
+            };
+            displaced.push(manifest);
         }
         self.add(owner, added.share);
         Ok(displaced.into_iter().map(|manifest| manifest.id).collect())

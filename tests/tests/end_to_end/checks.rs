@@ -49,11 +49,11 @@ fn starts(log: &Log) -> Vec<(u64, String)> {
 pub(crate) async fn the_gap_of_an_address_holds_for_checks_and_visits_of_a_fleet() {
     let mut world = World::start(Backend::Postgres, Web::builder().hosts((0..SITES).map(site))).await;
     world.write_seeds((0..SITES).map(|index| format!("site{index}.test")));
+    world.delay = Duration::from_secs(1);
     world.crawl(&[]);
     let log = world.web.log();
     let (began_us, hits_before) = (log.now_us(), log.hit_count());
 
-    world.delay = Duration::from_secs(1);
     let flags = ["--daemon", "--strict", "--check-endpoints", "--revisit", "0s"];
     let commands: Vec<Command> = (0..CRAWLERS).map(|_| world.crawler(&flags)).collect();
     let fleet: Vec<Child> = commands.into_iter().map(spawn).collect();

@@ -341,7 +341,9 @@ mod tests {
     fn the_statement_that_nobody_has_to_log_in_is_about_the_part_it_stands_in() {
         let found = |lines: &[(&str, bool)]| {
             let mut remarks = AuthRemarks::default();
-            lines.iter().for_each(|(line, is_nested)| remarks.read_line(line, false, *is_nested));
+            for (line, is_nested) in lines {
+                remarks.read_line(line, false, *is_nested);
+            }
             remarks.no_login.is_some()
         };
         let says = ("- No login required", false);

@@ -104,7 +104,7 @@ mod tests {
                 format!("- {a} \u{2014} dashboard. Data: {b}"),
                 vec![(a, "dashboard".to_owned()), (b, "Data".to_owned())],
             ),
-            (format!("- {a} \u{2014} {long}"), vec![(a, long.clone())]),
+            (format!("- {a} \u{2014} {long}"), vec![(a, long)]),
             (format!("Rooms: {a}; halls: {b}"), vec![(a, "Rooms".to_owned()), (b, "halls".to_owned())]),
             (format!("Read {a}: it is new"), vec![]),
             (format!("- {a} and {b}"), vec![]),

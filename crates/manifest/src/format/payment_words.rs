@@ -105,7 +105,7 @@ fn add_accepted(sentence: &str, found: &mut Vec<Payment>) {
             && is(before(2), &["pay", "paid", "payment", "payments", "payable"]);
         let is_stated = is_paid_in
             || is(before(1), &["accepts", "accept", "accepting", "accepted"])
-            || names.clone().last().is_some_and(|last| {
+            || names.clone().next_back().is_some_and(|last| {
                 // A comma between the words would begin another clause.
                 ["payments", "payment", "accepted"]
                     .iter()

@@ -32,8 +32,9 @@ pub(super) fn is_page(kind: ListKind, name: Option<&str>, address: &str) -> bool
 /// Whether an address in a map is that of a document, by its ending or by its name: `"init": "/init.md"`, `"spec": "/spec"`.
 pub(super) fn is_document_by_name(name: &str, address: &str) -> bool {
     let path = address.split(['?', '#']).next().unwrap_or_default();
-    let is_text = [".md", ".mdx", ".txt", ".pdf", ".html"].iter().any(|ending| path.ends_with(ending));
-    let is_well_known = path.contains("/.well-known/") && path.ends_with(".json");
+    let ending = path.rsplit_once('.').map(|(_, ending)| ending).unwrap_or_default();
+    let is_text = ["md", "mdx", "txt", "pdf", "html"].iter().any(|known| ending.eq_ignore_ascii_case(known));
+    let is_well_known = path.contains("/.well-known/") && ending.eq_ignore_ascii_case("json");
     let is_named = matches!(name, "spec" | "specification" | "trust")
         && !address.contains(['{', '?'])
         && !path.split('/').any(|segment| API_SEGMENTS.contains(&segment));

@@ -81,7 +81,7 @@ fn transport(call: &Capability) -> Option<String> {
     is_stated.then(|| "streamable-http".to_owned())
 }
 
-/// The names after "tools:", if each part is an identifier: "interact with tools: find_room, book."
+/// The names after "tools:", if each part is an identifier: `interact with tools: find_room, book.`
 fn tools_in(description: &str) -> Vec<&str> {
     let Some((_, listed)) = description.split_once("ools: ") else { return Vec::new() };
     let listed = listed.split(['.', ';', '\n', ')']).next().unwrap_or_default();
