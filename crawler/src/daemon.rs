@@ -132,7 +132,7 @@ async fn seeds_read_again(context: &DaemonContext, stop: &CancellationToken) -> 
     let config = context.config.for_reading_again();
     let began = Instant::now();
     let read = seed(&config, &context.tools, Reading::Again, stop).await;
-    seeds_result(&read, began).map(|report| read_again_in_words(report))
+    seeds_result(&read, began).map(read_again_in_words)
 }
 
 /// The result of reading the seeds as that of a task, which fails if a source could not be read.

@@ -104,7 +104,6 @@ impl NoPage {
     /// Whether the server was reached and does not answer this page. A page that always fails must not end all later readings.
     fn is_failure_of_page(&self) -> bool {
         match self {
-            Self::NoUrl { .. } => false,
             Self::Unusable { status, .. } => !self.is_refusal() && *status != StatusCode::TOO_MANY_REQUESTS,
             Self::Unsent(StandaloneError::Failed(failure)) => match failure.cause {
                 Cause::TooLarge | Cause::Timeout | Cause::Late | Cause::Encoding | Cause::Protocol => true,
@@ -116,7 +115,7 @@ impl NoPage {
                 | Cause::Busy
                 | Cause::OtherSite => false,
             },
-            Self::Unsent(_) => false,
+            Self::NoUrl { .. } | Self::Unsent(_) => false,
         }
     }
 

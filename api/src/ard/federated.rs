@@ -264,7 +264,9 @@ impl Known {
 
     /// Removes the entries of peers that are no results.
     fn leave_out_others(&self, matching: &mut [Vec<ListedEntry>]) {
-        matching.iter_mut().for_each(|entries| entries.retain(|entry| self.permits(entry)));
+        for entries in matching.iter_mut() {
+            entries.retain(|entry| self.permits(entry));
+        }
     }
 
     /// Whether an entry is a result: its sites are not blocked, and this index shows it on this page or does not hold it.

@@ -218,7 +218,7 @@ async fn a_pass_leaves_hosts_that_have_to_wait_to_the_next_one() {
         lease: None,
     };
     crawl.store.clocks_save(&[asked]).await.unwrap();
-    let pass = tokio::time::timeout(Duration::from_secs(60), crawl.pass());
+    let pass = tokio::time::timeout(Duration::from_mins(1), crawl.pass());
     pass.await.expect("it does not wait for the delay");
     assert_eq!(connected(&crawl, 2).await, OWN_HOSTS[1..], "the other hosts are checked");
     assert_eq!(outcome(&crawl, OWN_HOSTS[0]).await, None);
