@@ -62,10 +62,9 @@ impl PostgresServer {
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {
-        // the script stops what runs and removes the folder; a failure leaves a process that the end of the test run ends
-        if let Err(error) = self.script(&["stop", &self.cluster()]) {
-            eprintln!("{error:#}");
-        }
+        // the script stops what runs and removes the folder
+        let stopped = self.script(&["stop", &self.cluster()]);
+        assert!(stopped.is_ok() || std::thread::panicking(), "{stopped:?}");
     }
 }
 
