@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agentdex_tests::harness::PostgresServer;
-use reqwest::{Response, StatusCode};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sqlx::Connection as _;
 use testweb::{Host, Web};
@@ -92,9 +92,10 @@ impl Replicated {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
-async fn post(api: &Api, path: &str, body: &Value) -> Response {
+async fn post(api: &Api, path: &str, body: &Value) -> (StatusCode, String) {
     let request = client().post(format!("{}{path}", api.base())).header("content-type", "application/json");
-    request.body(body.to_string()).send().await.unwrap()
+    let answer = request.body(body.to_string()).send().await.unwrap();
+    (answer.status(), answer.text().await.unwrap())
 }
 
 /// Everything that can be read is the same on both. Writes succeed on the primary alone.
@@ -110,13 +111,11 @@ async fn assert_reads_and_refused_writes(of: &Replicated) {
     let writes =
         [("/sites", json!({"domain": "other.test"})), ("/reports", json!({"site": SITE, "reason": "spam"}))];
     for (path, body) in writes {
-        let refused = post(&of.on_replica, path, &body).await;
-        let status = refused.status();
-        let text = refused.text().await.unwrap();
+        let (status, text) = post(&of.on_replica, path, &body).await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{path}: {text}");
         assert!(text.contains("read-only") && text.contains("primary"), "{path}: {text}");
-        let accepted = post(&of.on_primary, path, &body).await;
-        assert!(accepted.status().is_success(), "{path}: {}", accepted.text().await.unwrap());
+        let (status, text) = post(&of.on_primary, path, &body).await;
+        assert!(status.is_success(), "{path}: {text}");
     }
     let log = std::fs::read_to_string(of.world.path("replica.log")).unwrap();
     assert!(!log.contains("the database is unavailable"), "a refused write is no outage: {log}");
@@ -148,8 +147,8 @@ async fn assert_promotion(of: Replicated) {
     drop((on_primary, primary));
     let mut connection = sqlx::PgConnection::connect(&replica.url("postgres")).await.unwrap();
     sqlx::raw_sql("SELECT pg_promote()").execute(&mut connection).await.unwrap();
-    let accepted = post(&on_replica, "/sites", &json!({"domain": "third.test"})).await;
-    assert!(accepted.status().is_success(), "{}", accepted.text().await.unwrap());
+    let (status, text) = post(&on_replica, "/sites", &json!({"domain": "third.test"})).await;
+    assert!(status.is_success(), "{text}");
     world.database_url = Some(replica.url("postgres"));
     world.web.set_file(SITE, "/agent.json", "application/json", airline("rebook_flight"));
     world.crawl(&["--revisit", "0s"]);
