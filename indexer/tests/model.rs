@@ -52,7 +52,7 @@ fn the_error_names_the_missing_file_of_a_model() {
         (&config.replace("_heads\":3", "_heads\":0"), "num_attention_heads is 0"),
         (&config.replace("_layers\":2", "_layers\":49"), "num_hidden_layers is 49"),
         (&config.replace("\"gelu\"", "\"swish\""), "swish"),
-        (&config.replace("{", "{\"position_embedding_type\":\"relative_key\","), "relative_key"),
+        (&config.replace('{', "{\"position_embedding_type\":\"relative_key\","), "relative_key"),
     ] {
         fs::write(dir.path().join("config.json"), config).unwrap();
         let error = open_error(dir.path());

@@ -10,24 +10,24 @@ use serde_json::{Map, Value, json};
 
 /// The shape of a BERT.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
-    pub layers: usize,
-    pub width: usize,
-    pub heads: usize,
-    pub inner: usize,
-    pub positions: usize,
+pub(crate) struct Shape {
+    pub(crate) layers: usize,
+    pub(crate) width: usize,
+    pub(crate) heads: usize,
+    pub(crate) inner: usize,
+    pub(crate) positions: usize,
     /// Number of tokens that the weights have vectors for.
-    pub tokens: usize,
+    pub(crate) tokens: usize,
 }
 
 /// Tokens that every tokenizer has; the first is number 0.
-pub const SPECIAL: [&str; 3] = ["[UNK]", "[CLS]", "[SEP]"];
+pub(crate) const SPECIAL: [&str; 3] = ["[UNK]", "[CLS]", "[SEP]"];
 
 /// The weights by the name of their tensor, each with its shape.
-pub type Weights = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
+pub(crate) type Weights = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
 /// Makes every tensor of a shape from its name and its number of values.
-pub fn weights(shape: Shape, mut values: impl FnMut(&str, usize) -> Vec<f32>) -> Weights {
+pub(crate) fn weights(shape: Shape, mut values: impl FnMut(&str, usize) -> Vec<f32>) -> Weights {
     let Shape { layers, width, inner, positions, tokens, .. } = shape;
     let mut made = Weights::new();
     let mut add = |name: String, sizes: &[usize]| {
@@ -61,7 +61,7 @@ pub fn weights(shape: Shape, mut values: impl FnMut(&str, usize) -> Vec<f32>) ->
 }
 
 /// Weights that look random: between -0.1 and 0.1, and around 1 where a norm scales.
-pub fn random(shape: Shape) -> Weights {
+pub(crate) fn random(shape: Shape) -> Weights {
     let mut state = 0x9e37_79b9_u32;
     weights(shape, |name, count| {
         let centre = if name.ends_with("LayerNorm.weight") { 1.0 } else { 0.0 };
@@ -78,7 +78,7 @@ pub fn random(shape: Shape) -> Weights {
 }
 
 /// Writes a model whose tokenizer knows these words, and replaces all others by `[UNK]`.
-pub fn write(dir: &Path, shape: Shape, words: &[&str], weights: &Weights) {
+pub(crate) fn write(dir: &Path, shape: Shape, words: &[&str], weights: &Weights) {
     let config = json!({"model_type": "bert", "vocab_size": shape.tokens, "hidden_size": shape.width,
         "num_hidden_layers": shape.layers, "num_attention_heads": shape.heads, "intermediate_size": shape.inner,
         "hidden_act": "gelu", "max_position_embeddings": shape.positions, "layer_norm_eps": 1e-12});

@@ -7,7 +7,7 @@ use crate::made::{Shape, Weights};
 type Rows = Vec<Vec<f64>>;
 
 /// The mean of the tokens' vectors, normalised.
-pub fn embedded(weights: &Weights, shape: Shape, tokens: &[usize]) -> Vec<f64> {
+pub(crate) fn embedded(weights: &Weights, shape: Shape, tokens: &[usize]) -> Vec<f64> {
     let place = |name: &str, row: usize| vector(weights, name, row, shape.width);
     let embeddings = |name: &str| format!("embeddings.{name}_embeddings.weight");
     let mut rows: Rows = (0..tokens.len())
