@@ -92,7 +92,7 @@ impl AdminTokens {
         if let (Some(path), false) = (&self.path, lines.is_empty()) {
             let (shown, count) = (lines.get(..LINES_LOGGED_MAX).unwrap_or(&lines), lines.len());
             let file = path.display();
-            tracing::warn!(%file, count, lines = ?shown, "lines that are not a name and sha256: with 64 hexadecimal digits admit nobody");
+            tracing::warn!(%file, count, lines = ?shown, "some lines are not tokens and are ignored: write a name, then sha256: and 64 hexadecimal digits");
         }
         *logged = lines;
     }

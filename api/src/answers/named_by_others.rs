@@ -1,6 +1,7 @@
-//! Removes what only strangers named from the record of a site: anybody can submit or link to a URL, and choose its text.
+//! Removes URLs and hosts that only other sites or clients named from the record of a site.
 //!
-//! Readers could mistake such a text for a statement of the site. A URL of others is listed if it has a manifest.
+//! Anybody can submit or link to a URL, and so choose its text, which readers could mistake for a statement of the site. A URL of others is
+//! listed if it has a manifest.
 
 use std::collections::HashSet;
 
