@@ -50,7 +50,7 @@ fn a_line_with_a_tab_in_its_name_is_skipped() {
     let hosts: Vec<&str> = seeds.iter().map(|seed| seed.host.as_str()).collect();
     assert_eq!((hosts, report.rejected_count), (vec!["good.example"], 3));
     let reason = &report.rejected[0].reason;
-    assert!(reason.starts_with("\"https://a.example x\" has a tab"), "{reason}");
+    assert!(reason.starts_with("\"https://a.example\\tx\" has a tab"), "{reason}");
 }
 
 #[test]
