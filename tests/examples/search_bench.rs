@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use agentdex_tests::speed::generated::{CAPABILITIES_PER_SITE, Seeded, Texts};
-use agentdex_tests::speed::measure::{Times, each, now};
+use agentdex_tests::speed::measure::{Times, anonymous_kib, each, now};
 use agentdex_tests::speed::{peers, stored};
 use anyhow::Context;
 use clap::Parser;
@@ -21,6 +21,8 @@ use store::{FeedPosition, Store};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Requests of each kind that are measured first, after the index has been dropped from the page cache.
+const COLD_REQUESTS: usize = 50;
 /// Maximum number of requests of each kind for a slow peer.
 const PEER_QUERIES_MAX: usize = 100;
 
@@ -42,6 +44,12 @@ struct Arguments {
     /// Program to measure over HTTP too
     #[arg(long, value_name = "PROGRAM")]
     api: Option<PathBuf>,
+    /// Program that indexes more sites while searches over HTTP are measured
+    #[arg(long, value_name = "PROGRAM", requires = "api")]
+    indexer: Option<PathBuf>,
+    /// Capabilities that are indexed during these searches
+    #[arg(long, default_value_t = 20_000)]
+    added: usize,
     /// Skip SQLite, Xapian and PostgreSQL
     #[arg(long)]
     alone: bool,
@@ -66,6 +74,8 @@ struct Report {
     /// Documents per second.
     indexing: BTreeMap<String, f64>,
     bytes_per_capability: f64,
+    /// Most memory of the process `api` without mapped files, in KiB.
+    anonymous_kib: u64,
     times: BTreeMap<String, Times>,
     /// Requests per second of a search, relative to plain tantivy with the same query objects and collector; and documents per second of
     /// indexing, relative to plain tantivy with the same documents.
@@ -85,11 +95,9 @@ async fn main() -> anyhow::Result<()> {
     }
     let store = Store::open_in_data_dir(dir).await?;
     let index = IndexConfig::in_data_dir(dir).dir;
-    let plain = if index.exists() {
-        Vec::new()
-    } else {
-        build(&arguments, &texts, &index, &store.feed_id().await?, &mut report)?
-    };
+    if !index.exists() {
+        build(&arguments, &texts, &index, &store.feed_id().await?, &mut report)?;
+    }
     let searcher = Searcher::open(&index)?;
     let mut seeded = Seeded::new(7);
     let mut some = |make: &dyn Fn(&Texts, &mut Seeded) -> String, count: usize| -> Vec<String> {
@@ -104,11 +112,18 @@ async fn main() -> anyhow::Result<()> {
         searcher.search(&asked(&text))?;
     }
     in_process(&arguments, &searcher, (&keywords, &sentences, &misspelt, &prefixes), &mut report)?;
+    drop(searcher);
     if let Some(program) = &arguments.api {
-        over_http(program, dir, (&keywords, &sentences, &prefixes), &mut report).await?;
+        let requests = HttpRequests { keywords: &keywords, sentences: &sentences, prefixes: &prefixes };
+        over_http(program, dir, requests, &mut report).await?;
+        if let Some(indexer) = &arguments.indexer {
+            let added = (arguments.capabilities, arguments.added);
+            add_sites(&store, &texts, added).await?;
+            while_indexing((program, indexer), dir, requests, &mut report).await?;
+        }
     }
     if !arguments.alone {
-        beside(&arguments, dir, &plain, (&keywords, &sentences), &mut report).await?;
+        beside(&arguments, dir, &texts, (&keywords, &sentences), &mut report).await?;
     }
     print(&report);
     if let Some(path) = &arguments.json {
@@ -148,31 +163,31 @@ async fn from_the_store(arguments: &Arguments, texts: &Texts, report: &mut Repor
     Ok(())
 }
 
-/// Builds our index from memory, and collects the texts for the peers.
+/// Builds our index from memory.
 fn build(
     arguments: &Arguments,
     texts: &Texts,
     index: &Path,
     feed_id: &str,
     report: &mut Report,
-) -> anyhow::Result<Vec<peers::PlainText>> {
-    let mut plain = Vec::with_capacity(arguments.capabilities);
+) -> anyhow::Result<()> {
+    let mut built = 0;
     let builder = IndexBuilder::begin(index, feed_id)?;
     let mut time = Duration::ZERO;
     for at in 0..arguments.capabilities / CAPABILITIES_PER_SITE {
         let stored = texts.site(at)?;
-        plain.extend(peers::plain(&stored)?);
+        built += stored.manifest.capabilities.len();
         let start = now();
         builder.add(&stored)?;
         time += start.elapsed();
     }
     let start = now();
     builder.finish(FeedPosition(0))?;
-    report.indexing.insert("agentdex, from memory".to_owned(), rate(plain.len(), time + start.elapsed()));
+    report.indexing.insert("agentdex, from memory".to_owned(), rate(built, time + start.elapsed()));
     #[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision")]
-    let per_capability = bytes_below(index)? as f64 / plain.len().max(1) as f64;
+    let per_capability = bytes_below(index)? as f64 / built.max(1) as f64;
     report.bytes_per_capability = per_capability.round();
-    Ok(plain)
+    Ok(())
 }
 
 fn bytes_below(dir: &Path) -> anyhow::Result<u64> {
@@ -267,7 +282,7 @@ fn in_process(
     Ok(())
 }
 
-/// The running program `api`.
+/// A running program.
 struct Served(Child);
 
 impl Drop for Served {
@@ -277,12 +292,136 @@ impl Drop for Served {
     }
 }
 
+/// The texts of requests over HTTP.
+#[derive(Clone, Copy)]
+struct HttpRequests<'a> {
+    keywords: &'a [String],
+    sentences: &'a [String],
+    prefixes: &'a [String],
+}
+
+impl HttpRequests<'_> {
+    /// The URLs of each kind of request.
+    fn urls(&self, base: &str) -> anyhow::Result<Vec<(&'static str, Vec<url::Url>)>> {
+        let of = |path: &str, texts: &[String], more: &[(&str, &str)]| {
+            let one = |text: &String| {
+                let pairs = [("q", text.as_str())].into_iter().chain(more.iter().copied());
+                url::Url::parse_with_params(&format!("{base}{path}"), pairs)
+            };
+            texts.iter().map(one).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(vec![
+            ("keyword", of("/search", self.keywords, &[])?),
+            ("filtered", of("/search", self.keywords, &[("method", "GET"), ("namespace", "travel")])?),
+            ("faceted", of("/search", self.keywords, &[("facets", "format,method,safety,semantic_type")])?),
+            ("sentence", of("/search", self.sentences, &[])?),
+            ("suggest", of("/suggest", self.prefixes, &[])?),
+        ])
+    }
+
+    fn first(&self, count: usize) -> Self {
+        let first = |texts| <[String]>::get(texts, ..count).unwrap_or(texts);
+        Self {
+            keywords: first(self.keywords),
+            sentences: first(self.sentences),
+            prefixes: first(self.prefixes),
+        }
+    }
+}
+
+/// Starts the API and measures its requests: the first ones with the index read from disk, then all.
 async fn over_http(
     program: &Path,
     data_dir: &Path,
-    (keywords, sentences, prefixes): (&[String], &[String], &[String]),
+    requests: HttpRequests<'_>,
     report: &mut Report,
 ) -> anyhow::Result<()> {
+    drop_from_page_cache(&IndexConfig::in_data_dir(data_dir).dir)?;
+    let (served, base) = serve(program, data_dir)?;
+    let client = reqwest_client()?;
+    let start = now();
+    ready(&client, &base).await?;
+    println!("the api responds after {:.1} s, with the index read from disk", start.elapsed().as_secs_f64());
+    for (kind, urls) in requests.first(COLD_REQUESTS).urls(&base)? {
+        timed(&client, &urls, &format!("{kind}: agentdex over HTTP, first requests"), report).await?;
+    }
+    for (kind, urls) in requests.urls(&base)? {
+        timed(&client, &urls, &format!("{kind}: agentdex over HTTP"), report).await?;
+    }
+    report.anonymous_kib = anonymous_kib(served.0.id())?;
+    Ok(())
+}
+
+async fn timed(
+    client: &reqwest::Client,
+    urls: &[url::Url],
+    name: &str,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let mut times = Vec::with_capacity(urls.len());
+    for url in urls {
+        let start = now();
+        get(client, url).await?;
+        times.push(start.elapsed());
+    }
+    if !times.is_empty() {
+        report.times.insert(name.to_owned(), Times::of(times));
+    }
+    Ok(())
+}
+
+/// Stores sites that the index does not contain yet. The first site comes after the number of indexed capabilities.
+async fn add_sites(store: &Store, texts: &Texts, (indexed, added): (usize, usize)) -> anyhow::Result<()> {
+    let first = indexed.div_ceil(CAPABILITIES_PER_SITE);
+    let sites: Vec<usize> = (first..first + added.div_ceil(CAPABILITIES_PER_SITE)).collect();
+    for numbers in sites.chunks(100) {
+        let made = numbers.iter().map(|number| texts.site(*number)).collect::<anyhow::Result<Vec<_>>>()?;
+        stored::fill(store, &made).await?;
+    }
+    Ok(())
+}
+
+/// Searches over HTTP until an indexer has indexed the stored sites, with its commits and merges.
+async fn while_indexing(
+    (api, indexer): (&Path, &Path),
+    data_dir: &Path,
+    requests: HttpRequests<'_>,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let (served, base) = serve(api, data_dir)?;
+    let client = reqwest_client()?;
+    ready(&client, &base).await?;
+    let mut command = Command::new(indexer);
+    command.args(["-q", "--once", "--data-dir"]).arg(data_dir).stdout(Stdio::null());
+    let start = now();
+    let mut running =
+        Served(command.spawn().with_context(|| format!("{} cannot be started", indexer.display()))?);
+    let urls: BTreeMap<_, _> = requests.urls(&base)?.into_iter().collect();
+    let mut times: BTreeMap<&str, Vec<Duration>> = BTreeMap::new();
+    for at in 0.. {
+        if let Some(ended) = running.0.try_wait()? {
+            anyhow::ensure!(ended.success(), "the indexer ended with {ended}");
+            break;
+        }
+        for kind in ["keyword", "sentence"] {
+            let Some(url) = urls.get(kind).and_then(|urls| urls.get(at % urls.len().max(1))) else {
+                continue;
+            };
+            let start = now();
+            get(&client, url).await?;
+            times.entry(kind).or_default().push(start.elapsed());
+        }
+    }
+    println!("the indexer took {:.1} s", start.elapsed().as_secs_f64());
+    for (kind, times) in times {
+        report.times.insert(format!("{kind}: agentdex over HTTP, while indexing"), Times::of(times));
+    }
+    report.anonymous_kib = report.anonymous_kib.max(anonymous_kib(served.0.id())?);
+    Ok(())
+}
+
+/// Starts the API on a free port of this machine; returns it with its base URL.
+fn serve(program: &Path, data_dir: &Path) -> anyhow::Result<(Served, String)> {
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let child = Command::new(program)
         .args(["-q", "--listen", &format!("127.0.0.1:{port}"), "--data-dir"])
@@ -290,43 +429,21 @@ async fn over_http(
         .stdout(Stdio::null())
         .spawn()
         .with_context(|| format!("{} cannot be started", program.display()))?;
-    let _served = Served(child);
-    let client = reqwest_client()?;
-    let base = format!("http://127.0.0.1:{port}");
-    ready(&client, &base).await?;
-    let path = |path: &str, pairs: &[(&str, &str)]| -> anyhow::Result<url::Url> {
-        Ok(url::Url::parse_with_params(&format!("{base}{path}"), pairs)?)
-    };
-    let facets = ("facets", "format,method,safety,semantic_type");
-    let of = |texts: &[String], facets: Option<(&str, &str)>| -> anyhow::Result<Vec<url::Url>> {
-        let one = |text: &String| {
-            let pairs: Vec<(&str, &str)> = [("q", text.as_str())].into_iter().chain(facets).collect();
-            path("/search", &pairs)
-        };
-        texts.iter().map(one).collect()
-    };
-    let suggest = prefixes
-        .iter()
-        .map(|prefix| path("/suggest", &[("q", prefix)]))
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let kinds = [
-        ("keyword", of(keywords, None)?),
-        ("faceted", of(keywords, Some(facets))?),
-        ("sentence", of(sentences, None)?),
-        ("suggest", suggest),
-    ];
-    for (kind, urls) in kinds {
-        let mut times = Vec::with_capacity(urls.len());
-        for url in &urls {
-            let start = now();
-            if get(&client, url).await?.is_none() {
-                break;
-            }
-            times.push(start.elapsed());
+    Ok((Served(child), format!("http://127.0.0.1:{port}")))
+}
+
+/// Makes the system forget the content of files, so that they are read from disk again.
+fn drop_from_page_cache(dir: &Path) -> anyhow::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.metadata()?.is_dir() {
+            drop_from_page_cache(&entry.path())?;
+            continue;
         }
-        if !times.is_empty() {
-            report.times.insert(format!("{kind}: agentdex over HTTP"), Times::of(times));
-        }
+        let mut input = std::ffi::OsString::from("if=");
+        input.push(entry.path());
+        let done = Command::new("dd").arg(input).args(["iflag=nocache", "count=0", "status=none"]).status();
+        anyhow::ensure!(done?.success(), "dd cannot drop {} from the page cache", entry.path().display());
     }
     Ok(())
 }
@@ -338,15 +455,12 @@ fn reqwest_client() -> anyhow::Result<reqwest::Client> {
     Ok(reqwest::Client::builder().build()?)
 }
 
-/// The body of a response; `None` if the path is not served.
+/// The size of the body of a successful response, in bytes.
 #[expect(clippy::disallowed_methods, reason = "a client of the local server")]
-async fn get(client: &reqwest::Client, url: &url::Url) -> anyhow::Result<Option<usize>> {
+async fn get(client: &reqwest::Client, url: &url::Url) -> anyhow::Result<usize> {
     let answer = client.get(url.clone()).send().await?;
-    if answer.status() == 404 {
-        return Ok(None);
-    }
     anyhow::ensure!(answer.status().is_success(), "{url}: {}", answer.status());
-    Ok(Some(answer.bytes().await?.len()))
+    Ok(answer.bytes().await?.len())
 }
 
 async fn ready(client: &reqwest::Client, base: &str) -> anyhow::Result<()> {
@@ -364,16 +478,19 @@ async fn ready(client: &reqwest::Client, base: &str) -> anyhow::Result<()> {
 async fn beside(
     arguments: &Arguments,
     dir: &Path,
-    plain: &[peers::PlainText],
+    texts: &Texts,
     (keywords, sentences): (&[String], &[String]),
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let bare = dir.join("bare");
     std::fs::create_dir_all(&bare)?;
-    let time = peers::tantivy_filled(&bare, plain)?;
-    report.indexing.insert("bare tantivy, plain texts".to_owned(), rate(plain.len(), time));
-    let (mut sqlite, time) = peers::Fts5::filled(&dir.join("fts5.db"), plain).await?;
-    report.indexing.insert("SQLite FTS5, from memory".to_owned(), rate(plain.len(), time));
+    let sites = arguments.capabilities / CAPABILITIES_PER_SITE;
+    let count = sites * CAPABILITIES_PER_SITE;
+    let plain = || peers::batches(texts, sites);
+    let time = peers::tantivy_filled(&bare, plain())?;
+    report.indexing.insert("bare tantivy, plain texts".to_owned(), rate(count, time));
+    let (mut sqlite, time) = peers::Fts5::filled(&dir.join("fts5.db"), plain()).await?;
+    report.indexing.insert("SQLite FTS5, from memory".to_owned(), rate(count, time));
     for (kind, texts) in [("keyword", keywords), ("sentence", sentences)] {
         let mut times = Vec::new();
         for text in texts.iter().take(PEER_QUERIES_MAX) {
@@ -383,10 +500,12 @@ async fn beside(
         }
         report.times.insert(format!("{kind}: SQLite FTS5"), Times::of(times));
     }
-    beside_xapian(dir, plain, (keywords, sentences), report)?;
+    let few = |texts| <[String]>::get(texts, ..PEER_QUERIES_MAX).unwrap_or(texts);
+    let requests = BTreeMap::from([("keyword", few(keywords)), ("sentence", few(sentences))]);
+    beside_xapian(dir, (count, plain()), &requests, report)?;
     let Some(url) = &arguments.postgres else { return Ok(()) };
-    let (mut postgres, time) = peers::Postgres::filled(url, plain).await?;
-    report.indexing.insert("PostgreSQL, from memory".to_owned(), rate(plain.len(), time));
+    let (mut postgres, time) = peers::Postgres::filled(url, plain()).await?;
+    report.indexing.insert("PostgreSQL, from memory".to_owned(), rate(count, time));
     for (kind, texts) in [("keyword", keywords), ("sentence", sentences)] {
         let mut times = Vec::new();
         for text in texts.iter().take(PEER_QUERIES_MAX) {
@@ -399,22 +518,20 @@ async fn beside(
     Ok(())
 }
 
-fn beside_xapian<'a>(
+fn beside_xapian(
     dir: &Path,
-    plain: &[peers::PlainText],
-    (keywords, sentences): (&'a [String], &'a [String]),
+    (count, plain): (usize, impl Iterator<Item = anyhow::Result<Vec<peers::PlainText>>>),
+    requests: &BTreeMap<&str, &[String]>,
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let dir = dir.join("beside-xapian");
     std::fs::create_dir_all(&dir)?;
-    let few = |texts: &'a [String]| texts.get(..PEER_QUERIES_MAX).unwrap_or(texts);
-    let requests = BTreeMap::from([("keyword", few(keywords)), ("sentence", few(sentences))]);
-    let Some(found) = peers::Xapian::measured(&dir, plain, &requests)? else {
+    let Some(found) = peers::Xapian::measured(&dir, plain, requests)? else {
         println!("Xapian is not installed: install the Debian package python3-xapian");
         return Ok(());
     };
     let time = Duration::from_secs_f64(found.indexing);
-    report.indexing.insert("Xapian, from memory".to_owned(), rate(plain.len(), time));
+    report.indexing.insert("Xapian, from memory".to_owned(), rate(count, time));
     for (kind, seconds) in found.requests {
         let times = seconds.into_iter().map(Duration::from_secs_f64).collect();
         report.times.insert(format!("{kind}: Xapian"), Times::of(times));
@@ -424,6 +541,7 @@ fn beside_xapian<'a>(
 
 fn print(report: &Report) {
     println!("{} bytes per capability", report.bytes_per_capability);
+    println!("{} MiB of memory of the api without mapped files", report.anonymous_kib / 1024);
     for (what, rate) in &report.indexing {
         println!("{what:<40} {rate:>9} documents/s");
     }

@@ -66,12 +66,22 @@ pub fn in_parallel<T: Sync>(
     Ok((f64::from(runs) / start.elapsed().as_secs_f64()).round())
 }
 
-/// Resident memory of a process, in KiB.
+/// Resident memory of a process, in KiB, with the mapped files.
 pub fn resident_kib(pid: u32) -> anyhow::Result<u64> {
+    memory_kib(pid, "VmRSS:")
+}
+
+/// Resident memory of a process, in KiB, without the mapped files, which the system can drop at any time.
+pub fn anonymous_kib(pid: u32) -> anyhow::Result<u64> {
+    memory_kib(pid, "RssAnon:")
+}
+
+fn memory_kib(pid: u32, field: &str) -> anyhow::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
     let number = line.and_then(|rest| rest.split_whitespace().next());
-    number.and_then(|text| text.parse().ok()).context("no VmRSS in the status of the process")
+    let number = number.and_then(|text| text.parse().ok());
+    number.with_context(|| format!("the status of the process has no {field}"))
 }
 
 /// The clock of a benchmark.
@@ -111,7 +121,7 @@ mod tests {
             Ok(())
         });
         assert!(rate.unwrap() > 100.0);
-        assert!(resident_kib(std::process::id()).unwrap() > 100);
+        assert!(resident_kib(std::process::id()).unwrap() > anonymous_kib(std::process::id()).unwrap());
         assert!(in_parallel(Duration::from_secs(1), &[1], |_| anyhow::bail!("wrong")).is_err());
     }
 

@@ -2,6 +2,8 @@
 //! if its Python binding is installed.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -14,14 +16,15 @@ use sqlx::{ConnectOptions, Connection, PgConnection};
 use store::StoredManifest;
 use tantivy::schema::{IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions};
 
+use super::generated::Texts;
 use super::measure::now;
 use crate::relevance::engines::{fts5_query, split, tsquery};
 
 /// Memory and threads as in the indexer.
 const MEMORY_BYTES: usize = 128 << 20;
 const THREADS: usize = 2;
-/// Rows per batch for PostgreSQL.
-const ROWS_PER_BATCH: usize = 2_000;
+/// Sites whose capabilities are generated and inserted together. A batch takes a few MiB, regardless of the number of capabilities.
+const SITES_PER_BATCH: usize = 100;
 
 /// A capability for a peer.
 #[derive(Debug, Clone)]
@@ -33,7 +36,7 @@ pub struct PlainText {
 }
 
 /// The capabilities of a manifest as plain texts.
-pub fn plain(stored: &StoredManifest) -> anyhow::Result<Vec<PlainText>> {
+fn plain(stored: &StoredManifest) -> anyhow::Result<Vec<PlainText>> {
     let text = |capability: &manifest::model::Capability| {
         let parameters = capability.parameters.as_ref().map(ToString::to_string).unwrap_or_default();
         let description = capability.description.as_deref().unwrap_or_default();
@@ -46,9 +49,23 @@ pub fn plain(stored: &StoredManifest) -> anyhow::Result<Vec<PlainText>> {
     stored.manifest.capabilities.iter().map(text).collect()
 }
 
+/// The capabilities of the first generated sites, in batches that are generated as they are read.
+pub fn batches(texts: &Texts, sites: usize) -> impl Iterator<Item = anyhow::Result<Vec<PlainText>>> {
+    (0..sites).step_by(SITES_PER_BATCH).map(move |first| {
+        let mut batch = Vec::new();
+        for number in first..sites.min(first + SITES_PER_BATCH) {
+            batch.extend(plain(&texts.site(number)?)?);
+        }
+        Ok(batch)
+    })
+}
+
 /// Fills a plain index: an id, one text with the engine's own English analysis and positions, and a stored row. Returns the time from the
-/// first document to the end of the merges.
-pub fn tantivy_filled(dir: &Path, texts: &[PlainText]) -> anyhow::Result<Duration> {
+/// first document to the end of the merges, without that of generating the texts.
+pub fn tantivy_filled(
+    dir: &Path,
+    batches: impl Iterator<Item = anyhow::Result<Vec<PlainText>>>,
+) -> anyhow::Result<Duration> {
     let mut builder = Schema::builder();
     let indexing = TextFieldIndexing::default()
         .set_tokenizer("en_stem")
@@ -58,15 +75,21 @@ pub fn tantivy_filled(dir: &Path, texts: &[PlainText]) -> anyhow::Result<Duratio
     let row = builder.add_text_field("row", STORED);
     let index = tantivy::Index::create_in_dir(dir, builder.build())?;
     let mut writer = index.writer_with_num_threads(THREADS, MEMORY_BYTES)?;
-    let start = now();
-    for of in texts {
-        writer.add_document(
-            tantivy::doc!(id => of.id.as_str(), text => of.text.as_str(), row => of.row.as_str()),
-        )?;
+    let mut time = Duration::ZERO;
+    for batch in batches {
+        let batch = batch?;
+        let start = now();
+        for of in &batch {
+            writer.add_document(
+                tantivy::doc!(id => of.id.as_str(), text => of.text.as_str(), row => of.row.as_str()),
+            )?;
+        }
+        time += start.elapsed();
     }
+    let start = now();
     writer.commit()?;
     writer.wait_merging_threads()?;
-    Ok(start.elapsed())
+    Ok(time + start.elapsed())
 }
 
 /// FTS5 in a database file.
@@ -75,23 +98,32 @@ pub struct Fts5 {
 }
 
 impl Fts5 {
-    pub async fn filled(path: &Path, texts: &[PlainText]) -> anyhow::Result<(Self, Duration)> {
+    pub async fn filled(
+        path: &Path,
+        batches: impl Iterator<Item = anyhow::Result<Vec<PlainText>>>,
+    ) -> anyhow::Result<(Self, Duration)> {
         let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
         let mut db = options.connect().await?;
         sqlx::query("CREATE VIRTUAL TABLE tools USING fts5(id UNINDEXED, text, tokenize='porter')")
             .execute(&mut db)
             .await?;
-        let start = now();
+        let mut time = Duration::ZERO;
         let mut transaction = db.begin().await?;
-        for of in texts {
-            sqlx::query("INSERT INTO tools VALUES (?, ?)")
-                .bind(&of.id)
-                .bind(&of.text)
-                .execute(&mut *transaction)
-                .await?;
+        for batch in batches {
+            let batch = batch?;
+            let start = now();
+            for of in &batch {
+                sqlx::query("INSERT INTO tools VALUES (?, ?)")
+                    .bind(&of.id)
+                    .bind(&of.text)
+                    .execute(&mut *transaction)
+                    .await?;
+            }
+            time += start.elapsed();
         }
+        let start = now();
         transaction.commit().await?;
-        Ok((Self { db }, start.elapsed()))
+        Ok((Self { db }, time + start.elapsed()))
     }
 
     pub async fn search(&mut self, text: &str) -> anyhow::Result<usize> {
@@ -108,11 +140,16 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    pub async fn filled(url: &str, texts: &[PlainText]) -> anyhow::Result<(Self, Duration)> {
+    pub async fn filled(
+        url: &str,
+        batches: impl Iterator<Item = anyhow::Result<Vec<PlainText>>>,
+    ) -> anyhow::Result<(Self, Duration)> {
         let mut db = PgConnection::connect(url).await.context("PostgreSQL cannot be reached")?;
         sqlx::query("CREATE TEMPORARY TABLE tools (id text, words tsvector)").execute(&mut db).await?;
-        let start = now();
-        for batch in texts.chunks(ROWS_PER_BATCH) {
+        let mut time = Duration::ZERO;
+        for batch in batches {
+            let batch = batch?;
+            let start = now();
             let (ids, words): (Vec<&str>, Vec<&str>) =
                 batch.iter().map(|of| (of.id.as_str(), of.text.as_str())).unzip();
             sqlx::query(
@@ -122,10 +159,12 @@ impl Postgres {
             .bind(words)
             .execute(&mut db)
             .await?;
+            time += start.elapsed();
         }
+        let start = now();
         sqlx::query("CREATE INDEX ON tools USING gin (words)").execute(&mut db).await?;
         sqlx::query("ANALYZE tools").execute(&mut db).await?;
-        Ok((Self { db }, start.elapsed()))
+        Ok((Self { db }, time + start.elapsed()))
     }
 
     pub async fn search(&mut self, text: &str) -> anyhow::Result<usize> {
@@ -148,7 +187,7 @@ impl Xapian {
     /// Runs Xapian in a separate directory; `None` if no installed Python has the binding.
     pub fn measured(
         dir: &Path,
-        texts: &[PlainText],
+        batches: impl Iterator<Item = anyhow::Result<Vec<PlainText>>>,
         requests: &BTreeMap<&str, &[String]>,
     ) -> anyhow::Result<Option<Self>> {
         let has_binding = |python: &&str| {
@@ -159,9 +198,13 @@ impl Xapian {
         let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_binding) else {
             return Ok(None);
         };
-        let lines: Vec<String> =
-            texts.iter().map(|of| json!({"id": of.id, "text": of.text}).to_string()).collect();
-        std::fs::write(dir.join("texts.jsonl"), lines.join("\n"))?;
+        let mut lines = BufWriter::new(File::create(dir.join("texts.jsonl"))?);
+        for batch in batches {
+            for of in batch? {
+                writeln!(lines, "{}", json!({"id": of.id, "text": of.text}))?;
+            }
+        }
+        lines.into_inner()?.sync_all()?;
         std::fs::write(dir.join("requests.json"), serde_json::to_string(requests)?)?;
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/bench-search/xapian_peer.py");
         let done = Command::new(python).arg(script).arg(dir).output().context("Xapian cannot be run")?;
@@ -181,7 +224,8 @@ mod tests {
         let texts = [text("a", "book a flight"), text("b", "cancel the booking")];
         let asked = ["book".to_owned(), "flight to oslo".to_owned()];
         let requests = BTreeMap::from([("keyword", asked.as_slice())]);
-        if let Some(found) = Xapian::measured(dir.path(), &texts, &requests).unwrap() {
+        let batches = std::iter::once(Ok(texts.to_vec()));
+        if let Some(found) = Xapian::measured(dir.path(), batches, &requests).unwrap() {
             assert_eq!(found.requests["keyword"].len(), 2);
             assert!(found.indexing > 0.0);
         }
