@@ -1,6 +1,8 @@
 //! Benchmark of the store: seeds, leases, visits and the feed, on both backends. `tests/bench store` runs it, on the
 //! server that `AGENTDEX_TEST_POSTGRES` names.
 //!
+//! `months SITES PASS_DAYS DAYS` simulates a crawl of several weeks on the server instead (`months.rs`).
+//!
 //! Prints one JSON object per backend. It also measures a hand-written transaction of the same rows as a visit's, and the size of a site
 //! before its first visit and after a visit that found nothing.
 
@@ -13,6 +15,7 @@
 )]
 
 mod by_hand;
+mod months;
 mod saving;
 mod visits;
 
@@ -25,6 +28,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use store::{DatabaseUrl, HandOver, LeaseRequest, Seed, Store, StoreConfig, WorkerId};
 
 use by_hand::Hand;
+use months::Simulation;
 use saving::Rates;
 use visits::{Finding, next_visit_at, start, visit};
 
@@ -188,28 +192,36 @@ fn rates_json(rates: &Rates) -> serde_json::Value {
     })
 }
 
-/// Creates a temporary database on the server and drops it at the end.
-async fn measure_postgres(sites: usize) {
+/// Runs a benchmark with a temporary database on the server, and drops the database at the end.
+async fn on_postgres<F: Future<Output = ()>>(run: impl FnOnce(DatabaseUrl) -> F) {
     #[expect(clippy::disallowed_methods, reason = "the caller of the benchmark chooses the server")]
     let server = std::env::var("AGENTDEX_TEST_POSTGRES").unwrap();
     let (host, _) = server.rsplit_once('/').unwrap();
     let name = format!("agentdex_bench_{}", std::process::id());
     let mut connection = PgConnection::connect(&server).await.unwrap();
     sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut connection).await.unwrap();
-    measure(DatabaseUrl::parse(&format!("{host}/{name}")).unwrap(), sites).await;
+    run(DatabaseUrl::parse(&format!("{host}/{name}")).unwrap()).await;
     let dropping = format!("DROP DATABASE {name} WITH (FORCE)");
     sqlx::raw_sql(AssertSqlSafe(dropping)).execute(&mut connection).await.unwrap();
 }
 
 #[tokio::main]
 async fn main() {
-    let requested = |at| std::env::args().nth(at).and_then(|number| number.parse().ok());
-    let (on_postgres, on_sqlite) = (requested(1).unwrap_or(100_000), requested(2).unwrap_or(100_000));
-    if on_postgres > 0 {
-        measure_postgres(on_postgres).await;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, default: usize| {
+        arguments.get(at).map_or(default, |number| number.parse().expect("a number"))
+    };
+    if arguments.first().is_some_and(|first| first == "months") {
+        let days = |at, default| u32::try_from(number(at, default)).unwrap();
+        let simulation = Simulation { sites: number(1, 100_000), pass_days: days(2, 7), days: days(3, 37) };
+        return on_postgres(|url| months::simulate(url, simulation)).await;
     }
-    if on_sqlite > 0 {
+    let (postgres_sites, sqlite_sites) = (number(0, 100_000), number(1, 100_000));
+    if postgres_sites > 0 {
+        on_postgres(|url| measure(url, postgres_sites)).await;
+    }
+    if sqlite_sites > 0 {
         let dir = tempfile::tempdir().unwrap();
-        measure(DatabaseUrl::in_data_dir(dir.path()), on_sqlite).await;
+        measure(DatabaseUrl::in_data_dir(dir.path()), sqlite_sites).await;
     }
 }
