@@ -22,6 +22,11 @@ impl Conditions {
         self.filters.is_empty() && self.required.is_empty() && self.excluded.is_empty()
     }
 
+    /// Whether a filter restricts the values of a facet.
+    pub(super) fn has_filter_of(&self, facet: FacetKey) -> bool {
+        self.filters.iter().any(|part| part.facet == Some(facet))
+    }
+
     /// The filters, except the filters of one facet.
     pub(super) fn filters(&self, without: Option<FacetKey>) -> impl Iterator<Item = &Restriction> {
         let is_included = move |part: &&FilterPart| without.is_none() || part.facet != without;

@@ -36,11 +36,11 @@ impl EngineQuery {
     /// The query of a request; `None` if it has no words, or filters by what is not in its documents.
     pub(super) fn of(opened: &OpenedIndex, request: &SearchRequest) -> Result<Option<Self>, SearchError> {
         execute(opened, None, request, parse_phrasings(&request.phrasings)?, |executor| {
-            let terms: Vec<&QueryTerm> = executor.plans.iter().flat_map(selecting).collect();
+            let terms: Vec<&QueryTerm> = executor.query.plans.iter().flat_map(selecting).collect();
             if terms.is_empty() {
                 return Ok(None);
             }
-            let Some(query) = query(opened, &terms, &executor.conditions) else { return Ok(None) };
+            let Some(query) = query(opened, &terms, &executor.query.conditions) else { return Ok(None) };
             Ok(Some(Self { searcher: opened.searcher.clone(), query, terms: terms.len() }))
         })
     }

@@ -1,40 +1,36 @@
 //! Executes one search, from the request to the response.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use fixedbitset::FixedBitSet;
 use manifest::model::SafetyClass;
 use manifest::{CapabilityId, IdentityMark};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use tantivy::DocAddress;
 
-use super::accumulate::accumulate;
-use super::admitted::{Admitted, matching, with_words};
-use super::conditions::Conditions;
 use super::cursor::{Cursor, SEEN_MAX};
 use super::deadline::Deadline;
 use super::evidence::evidence;
-use super::facets::FacetCounter;
+use super::facets::{count_few, listed, most_frequent};
 use super::opened::OpenedIndex;
-use super::order::{PageByColumn, PageByScore, Position, short_tie};
-use super::phrasings::{conditions, parse_phrasings, query_hash, replace_word};
-use super::plans::plans;
+use super::order::{Position, short_tie};
+use super::phrasings::{parse_phrasings, query_hash, replace_word};
+use super::plans::PlannedQuery;
 use super::rank::{Ranked, explained_terms};
+use super::retrieval::{Among, ColumnPage, CountedUnder, LocalRetrieval, Retrieval};
 use super::rows;
-use super::selection::selecting;
 use super::snippet::Highlighter;
 use super::spam_list;
-use super::term_bits::sets_of;
 use super::term_scores::{TermScope, TermScores};
 use super::vector_search::VectorSearch;
 use super::window::{Window, WindowQuery};
-use crate::answer::{Explanation, FacetBuckets, Group, GroupMember, Hit, SearchAnswer};
+use crate::answer::{Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer};
 use crate::error::{IndexError, SearchError};
+use crate::filter::FacetKey;
 use crate::query::{
-    Correction, ParsedQuery, Plan, SHORT_WORDS_MAX, is_unknown_short, short_replacement, with_known_operators,
+    ParsedQuery, SHORT_WORDS_MAX, is_unknown_short, short_replacement, with_known_operators,
 };
-use crate::request::{ExploreRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
+use crate::request::{ExploreRequest, FacetRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
 use crate::spam::SPAM_FACTOR;
 
 /// Below this coverage, the best result is irrelevant. Chosen with the dev queries of the public sets: at 0.05, no correct result is lost;
@@ -77,13 +73,13 @@ pub(super) fn explore(
         ..SearchRequest::default()
     };
     execute(opened, None, &search, parse_phrasings(&search.phrasings)?, |executor| {
-        if executor.plans.is_empty() && !executor.has_only_unsearchable_words() {
-            return executor.count(|counter| counter.count_with_filters(&request.facets));
+        if executor.query.plans.is_empty() && !executor.query.has_only_unsearchable_words() {
+            return executor.count_all(&request.facets);
         }
         let window = executor.window()?;
         let relevant =
             if executor.has_good_result(&window) { window.relevant_documents() } else { Vec::new() };
-        executor.count(|counter| counter.count_among(&request.facets, &relevant))
+        executor.count_among(&request.facets, &relevant)
     })
 }
 
@@ -114,88 +110,65 @@ pub(super) fn execute<T>(
     run: impl FnOnce(&SearchExecutor<'_>) -> Result<T, SearchError>,
 ) -> Result<T, SearchError> {
     let deadline = Deadline::after(request.time_max);
-    deadline.bound(|| run(&SearchExecutor::prepare(opened, vectors, request, phrasings, deadline)?))
-}
-
-pub(super) struct SearchExecutor<'a> {
-    pub(super) opened: &'a OpenedIndex,
-    vectors: Option<&'a VectorSearch>,
-    request: &'a SearchRequest,
-    deadline: Deadline,
-    limit: usize,
-    cursor: Cursor,
-    query_hash: u64,
-    phrasings: Vec<ParsedQuery>,
-    pub(super) plans: Vec<Plan>,
-    /// Corrections of the words of each plan.
-    corrections: Vec<Vec<Correction>>,
-    pub(super) conditions: Conditions,
-    admitted: Admitted,
-}
-
-impl<'a> SearchExecutor<'a> {
-    fn prepare(
-        opened: &'a OpenedIndex,
-        vectors: Option<&'a VectorSearch>,
-        request: &'a SearchRequest,
-        phrasings: Vec<ParsedQuery>,
-        deadline: Deadline,
-    ) -> Result<Self, SearchError> {
+    deadline.bound(|| {
         let query_hash = query_hash(request);
         let cursor = request.cursor.as_deref().map(|text| Cursor::read(text, query_hash)).transpose()?;
-        let (plans, corrections) = plans(opened, &phrasings, deadline)?;
-        let conditions = conditions(opened, &request.filters, &phrasings, deadline)?;
-        let admitted = Admitted::of(opened, &conditions, None, || deadline.tantivy_check());
-        Ok(Self {
-            opened,
+        let query = PlannedQuery::of(opened, &request.filters, phrasings, deadline)?;
+        run(&SearchExecutor {
+            retrieval: &LocalRetrieval::of(opened, &query, deadline)?,
             vectors,
             request,
             deadline,
             limit: request.limit.clamp(1, LIMIT_MAX),
             cursor: cursor.unwrap_or_default(),
             query_hash,
-            phrasings,
-            plans,
-            corrections,
-            conditions,
-            admitted: admitted.map_err(IndexError::engine("apply the filters"))?,
+            query: &query,
         })
+    })
+}
+
+pub(super) struct SearchExecutor<'a> {
+    retrieval: &'a dyn Retrieval,
+    vectors: Option<&'a VectorSearch>,
+    request: &'a SearchRequest,
+    deadline: Deadline,
+    limit: usize,
+    cursor: Cursor,
+    query_hash: u64,
+    pub(super) query: &'a PlannedQuery,
+}
+
+impl SearchExecutor<'_> {
+    fn opened(&self) -> &OpenedIndex {
+        self.retrieval.opened()
     }
 
     fn answer(&self) -> Result<SearchAnswer, SearchError> {
-        let is_ranked = self.request.sort == Sort::Relevance && !self.plans.is_empty();
-        let (mut answer, relevant) = if is_ranked || self.has_only_unsearchable_words() {
+        let is_ranked = self.request.sort == Sort::Relevance && !self.query.plans.is_empty();
+        let (mut answer, relevant) = if is_ranked || self.query.has_only_unsearchable_words() {
             let mut window = self.window()?;
             if self.request.is_relevant_only {
                 window.keep_relevant();
             }
             let relevant = window.relevant_documents();
             (self.by_relevance(&mut window)?, Some(relevant))
-        } else if self.request.is_relevant_only && !self.plans.is_empty() {
+        } else if self.request.is_relevant_only && !self.query.plans.is_empty() {
             let window = self.window()?;
             let relevant =
                 if self.has_good_result(&window) { window.relevant_documents() } else { Vec::new() };
-            (self.relevant_by_column(self.request.sort, &relevant, window.coverage)?, Some(relevant))
+            (self.relevant_by_column(&relevant, window.coverage)?, Some(relevant))
         } else {
-            (self.by_column(self.request.sort)?, None)
+            (self.by_column(Among::Matching)?, None)
         };
         if !answer.nothing_good && !self.request.facets.is_empty() {
-            let keys = &self.request.facets;
-            answer.facets =
-                self.count(|counter| counter.count_without_own_filter(keys, relevant.as_deref()))?;
+            answer.facets = self.facets(relevant.as_deref())?;
         }
         Ok(answer)
     }
 
-    /// Whether the request has text, but no word that capabilities are searched by: punctuation, stop words and words that are too long.
-    /// Such a request finds capabilities with exactly this name, and nothing else.
-    fn has_only_unsearchable_words(&self) -> bool {
-        self.plans.is_empty() && self.phrasings.iter().any(|phrasing| !phrasing.text.trim().is_empty())
-    }
-
     /// The re-ranked documents first, then the rest by the score of their text.
     fn by_relevance(&self, window: &mut Window) -> Result<SearchAnswer, SearchError> {
-        if self.plans.iter().any(|plan| plan.only_reads) {
+        if self.query.plans.iter().any(|plan| plan.only_reads) {
             let relevant = usize::try_from(window.relevant).unwrap_or(usize::MAX).min(window.ranked.len());
             self.put_readers_first(window.ranked.get_mut(..relevant).unwrap_or_default())?;
         }
@@ -208,10 +181,10 @@ impl<'a> SearchExecutor<'a> {
         };
         if !self.has_good_result(window) {
             (answer.nothing_good, answer.total, answer.relevant) = (true, 0, Some(0));
-            answer.has_no_words = self.plans.is_empty();
+            answer.has_no_words = self.query.plans.is_empty();
             return Ok(answer);
         }
-        let highlighter = Highlighter::of(self.opened, &self.plans);
+        let highlighter = Highlighter::of(self.opened(), &self.query.plans);
         let mut best_of = self.request.explain_best_of.as_ref();
         let mut seen = self.cursor.seen.clone();
         let mut is_beyond = self.cursor.is_beyond;
@@ -246,7 +219,7 @@ impl<'a> SearchExecutor<'a> {
 
     /// Whether any result covers enough of the request, or has exactly the requested name.
     fn has_good_result(&self, window: &Window) -> bool {
-        let is_poor = window.coverage < COVERAGE_MIN && self.conditions.required.is_empty();
+        let is_poor = window.coverage < COVERAGE_MIN && self.query.conditions.required.is_empty();
         !window.ranked.is_empty() && (!is_poor || window.ranked.iter().any(|hit| hit.candidate.is_exact))
     }
 
@@ -256,7 +229,7 @@ impl<'a> SearchExecutor<'a> {
     fn put_readers_first(&self, ranked: &mut [Ranked]) -> Result<(), IndexError> {
         let Some(first) = ranked.first().filter(|hit| !hit.candidate.is_exact) else { return Ok(()) };
         let best = first.score;
-        let first = rows::row(self.opened, first.candidate.address)?;
+        let first = rows::row(self.opened(), first.candidate.address)?;
         if matches!(first.safety, SafetyClass::Read | SafetyClass::Unknown) {
             return Ok(());
         }
@@ -267,7 +240,7 @@ impl<'a> SearchExecutor<'a> {
             if !is_near && (reversible.is_some() || first.safety == SafetyClass::Write) {
                 break;
             }
-            let row = rows::row(self.opened, hit.candidate.address)?;
+            let row = rows::row(self.opened(), hit.candidate.address)?;
             if hit.candidate.is_spam || (first.is_of_site() && !row.is_of_site()) {
                 continue;
             }
@@ -298,11 +271,7 @@ impl<'a> SearchExecutor<'a> {
     ) -> Result<(), SearchError> {
         let room = self.limit - answer.hits.len();
         let skip: HashSet<u32> = seen.iter().copied().collect();
-        let mut page = PageByScore::new(self.opened, room + 1, self.cursor.position.as_ref(), &skip);
-        let terms = self.plans.iter().flat_map(selecting);
-        accumulate(self.opened, terms, &self.admitted, &mut page, || self.deadline.tantivy_check())
-            .map_err(IndexError::engine("search"))?;
-        let page = page.into_page();
+        let page = self.retrieval.by_score(room + 1, self.cursor.position.as_ref(), &skip)?;
         let highest = window.ranked.last().map_or(f32::MAX, |last| last.score);
         for (position, address) in page.iter().take(room) {
             let mut hit = self.hit(*address, highlighter)?;
@@ -313,36 +282,22 @@ impl<'a> SearchExecutor<'a> {
         Ok(())
     }
 
-    fn by_column(&self, sort: Sort) -> Result<SearchAnswer, SearchError> {
-        let with_words = self.with_words()?;
-        self.by_column_among(sort, &with_words)
-    }
-
     /// The relevant results in the order of a column.
     fn relevant_by_column(
         &self,
-        sort: Sort,
         relevant: &[DocAddress],
         coverage: f32,
     ) -> Result<SearchAnswer, SearchError> {
-        let answer = self.by_column_among(sort, &sets_of(&self.opened.searcher, relevant))?;
+        let answer = self.by_column(Among::Only(relevant))?;
         let relevant = Some(answer.total);
         Ok(SearchAnswer { relevant, nothing_good: answer.total == 0, coverage, ..answer })
     }
 
-    fn by_column_among(&self, sort: Sort, documents: &[FixedBitSet]) -> Result<SearchAnswer, SearchError> {
-        let failed = IndexError::engine("sort");
-        let mut page = PageByColumn::new(self.opened, sort, self.limit + 1, self.cursor.position.clone());
-        let mut total = 0;
-        let segments = self.opened.searcher.segment_readers().iter().zip(documents);
-        for ((segment, documents), ordinal) in segments.zip(0..) {
-            let documents = matching(segment, documents, self.admitted.segment(ordinal));
-            total += documents.len() as u64;
-            let addresses = documents.into_iter().map(|document| DocAddress::new(ordinal, document));
-            page.add_segment(segment, addresses, || self.deadline.tantivy_check()).map_err(&failed)?;
-        }
-        let page = page.into_page();
-        let highlighter = Highlighter::of(self.opened, &self.plans);
+    fn by_column(&self, among: Among<'_>) -> Result<SearchAnswer, SearchError> {
+        let after = self.cursor.position.as_ref();
+        let page = self.retrieval.by_column(self.request.sort, self.limit + 1, after, among)?;
+        let ColumnPage { documents: page, total } = page;
+        let highlighter = Highlighter::of(self.opened(), &self.query.plans);
         let hits = page.iter().take(self.limit).map(|(_, address)| self.hit(*address, &highlighter));
         Ok(SearchAnswer {
             hits: hits.collect::<Result<_, _>>()?,
@@ -364,34 +319,50 @@ impl<'a> SearchExecutor<'a> {
         Some(Cursor { seen, position, is_beyond: true }.write(self.query_hash))
     }
 
-    fn with_words(&self) -> Result<Vec<FixedBitSet>, SearchError> {
-        if self.has_only_unsearchable_words() {
-            return Ok(sets_of(&self.opened.searcher, &self.window()?.relevant_documents()));
-        }
-        let terms = self.plans.iter().flat_map(selecting);
-        let found = with_words(self.opened, terms, || self.deadline.tantivy_check());
-        Ok(found.map_err(IndexError::engine("look words up"))?)
+    /// The facets of the request, each counted as if its own filter were not set.
+    fn facets(
+        &self,
+        relevant: Option<&[DocAddress]>,
+    ) -> Result<BTreeMap<FacetKey, Vec<FacetCount>>, SearchError> {
+        let keys: BTreeSet<FacetKey> = self.request.facets.iter().copied().collect();
+        let keys: Vec<FacetKey> = keys.into_iter().collect();
+        let among = match relevant {
+            Some(relevant) if self.query.has_only_unsearchable_words() => Among::Only(relevant),
+            _ => Among::Matching,
+        };
+        let counts = self.retrieval.counts(&keys, CountedUnder::OtherFilters, among)?;
+        let counts = keys.into_iter().zip(counts);
+        let listed = listed(self.opened(), &self.query.conditions, counts, relevant);
+        Ok(listed.map_err(IndexError::engine("count facets"))?)
     }
 
-    fn count<T>(&self, count: impl FnOnce(FacetCounter<'_>) -> tantivy::Result<T>) -> Result<T, SearchError> {
-        let counter = FacetCounter {
-            opened: self.opened,
-            with_words: &self.with_words()?,
-            conditions: &self.conditions,
-            admitted: &self.admitted,
-            deadline: self.deadline,
-        };
-        Ok(count(counter).map_err(IndexError::engine("count facets"))?)
+    /// The counts of all documents that satisfy the conditions.
+    fn count_all(&self, facets: &[FacetRequest]) -> Result<Vec<FacetBuckets>, SearchError> {
+        let keys: Vec<FacetKey> = facets.iter().map(|facet| facet.key).collect();
+        let counts = self.retrieval.counts(&keys, CountedUnder::AllFilters, Among::Matching)?;
+        Ok(facets.iter().zip(&counts).map(|(facet, counts)| most_frequent(*facet, counts)).collect())
+    }
+
+    /// The counts of a few documents, such as the relevant results of a search.
+    fn count_among(
+        &self,
+        facets: &[FacetRequest],
+        documents: &[DocAddress],
+    ) -> Result<Vec<FacetBuckets>, SearchError> {
+        let counted = facets.iter().map(|facet| {
+            let counts = count_few(self.opened(), facet.key, documents);
+            Ok(most_frequent(*facet, &counts.map_err(IndexError::engine("count facets"))?))
+        });
+        counted.collect()
     }
 
     pub(super) fn window(&self) -> Result<Window, SearchError> {
-        let texts = self.phrasings.iter().map(|phrasing| phrasing.text.trim());
+        let texts = self.query.phrasings.iter().map(|phrasing| phrasing.text.trim());
         let query = WindowQuery {
-            opened: self.opened,
-            vectors: self.vectors.filter(|_| !self.plans.is_empty()),
+            retrieval: self.retrieval,
+            vectors: self.vectors.filter(|_| !self.query.plans.is_empty()),
             texts: texts.filter(|text| !text.is_empty()).collect(),
-            plans: &self.plans,
-            admitted: &self.admitted,
+            plans: &self.query.plans,
             group_by: self.request.group_by,
             deadline: self.deadline,
         };
@@ -399,7 +370,7 @@ impl<'a> SearchExecutor<'a> {
     }
 
     fn hit(&self, address: DocAddress, highlighter: &Highlighter) -> Result<Hit, IndexError> {
-        let mut hit = rows::row(self.opened, address)?;
+        let mut hit = rows::row(self.opened(), address)?;
         hit.snippet = highlighter.snippet(hit.description.as_deref().unwrap_or(&hit.name));
         Ok(hit)
     }
@@ -414,11 +385,11 @@ impl<'a> SearchExecutor<'a> {
     /// The parts of a score, at most [`EXPLANATION_BYTES_MAX`] bytes.
     fn explanation(&self, hit: &Hit, ranked: &Ranked) -> Result<Explanation, SearchError> {
         self.deadline.check()?;
-        let bytes_max = (EXPLANATION_BYTES_MAX - SCORE_BYTES_MAX) / self.plans.len().max(1);
-        let (mut terms, mut left_out) = (Vec::with_capacity(self.plans.len()), 0);
+        let bytes_max = (EXPLANATION_BYTES_MAX - SCORE_BYTES_MAX) / self.query.plans.len().max(1);
+        let (mut terms, mut left_out) = (Vec::with_capacity(self.query.plans.len()), 0);
         let mut spoken_of = 0.0_f32;
-        for plan in &self.plans {
-            let scores = TermScores::of(self.opened, plan, &[ranked.candidate.address], TermScope::All)?;
+        for plan in &self.query.plans {
+            let scores = TermScores::of(self.opened(), plan, &[ranked.candidate.address], TermScope::All)?;
             spoken_of = spoken_of.max(evidence(plan, &scores, 0));
             let explained = explained_terms(plan, &scores, 0, bytes_max);
             left_out += explained.left_out;
@@ -433,7 +404,7 @@ impl<'a> SearchExecutor<'a> {
             explanation["demoted"] = Value::from(IdentityMark::NamedByOthers.as_str());
         }
         if ranked.candidate.is_spam {
-            let causes = spam_list::causes(self.opened, ranked.candidate.address);
+            let causes = spam_list::causes(self.opened(), ranked.candidate.address);
             explanation["spam"] = json!({"factor": SPAM_FACTOR, "causes": causes});
         }
         let text = to_raw_value(&explanation).map_err(IndexError::Row)?;
@@ -446,7 +417,7 @@ impl<'a> SearchExecutor<'a> {
             return Ok(None);
         }
         let listed = ranked.members.iter().take(MEMBERS_MAX).map(|member| {
-            let Hit { id, addresses_reader, name, site, .. } = rows::row(self.opened, member.address)?;
+            let Hit { id, addresses_reader, name, site, .. } = rows::row(self.opened(), member.address)?;
             Ok(GroupMember { id, addresses_reader, name, site })
         });
         let members = listed.collect::<Result<_, IndexError>>()?;
@@ -460,7 +431,7 @@ impl<'a> SearchExecutor<'a> {
         if let Some(corrected) = with_known_operators(phrasing) {
             return Ok(Some(corrected));
         }
-        let (Some(plan), Some(corrections)) = (self.plans.first(), self.corrections.first()) else {
+        let (Some(plan), Some(corrections)) = (self.query.plans.first(), self.query.corrections.first()) else {
             return Ok(None);
         };
         if corrections.is_empty() {
@@ -472,7 +443,7 @@ impl<'a> SearchExecutor<'a> {
             text = replace_word(&text, &word.text, &correction.replacement);
         }
         for word in plan.words.iter().filter(|word| is_unknown_short(word)).take(SHORT_WORDS_MAX) {
-            if let Some(replacement) = short_replacement(&self.opened.searcher, &self.opened.fields, word)? {
+            if let Some(replacement) = short_replacement(&self.opened().searcher, &self.opened().fields, word)? {
                 text = replace_word(&text, &word.text, &replacement);
             }
         }

@@ -1,5 +1,5 @@
-//! Counts results by the values of a filter. A search counts each facet as if its own filter were not set; an exploration counts exactly
-//! the matching results.
+//! Counts results by the values of a filter, and lists the values. A search counts each facet as if its own filter were not set; an
+//! exploration counts exactly the matching results.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -39,57 +39,27 @@ pub(super) struct FacetCounter<'a> {
 }
 
 impl FacetCounter<'_> {
-    /// Counts each facet as if its own filter were not set. The values of the `relevant` documents come first, because other documents may
-    /// only share a word with the request.
-    pub(super) fn count_without_own_filter(
-        &self,
-        keys: &[FacetKey],
-        relevant: Option<&[DocAddress]>,
-    ) -> tantivy::Result<BTreeMap<FacetKey, Vec<FacetCount>>> {
-        let has_filter = |key: &FacetKey| self.conditions.filters.iter().any(|part| part.facet == Some(*key));
-        let mut keys = keys.to_vec();
-        keys.sort_unstable();
-        keys.dedup();
-        let (filtered, free): (Vec<FacetKey>, Vec<FacetKey>) = keys.into_iter().partition(has_filter);
-        let mut facets = BTreeMap::new();
-        for (key, counts) in free.iter().zip(self.count(&free, self.admitted)?) {
-            let values = match relevant {
-                Some(documents) => relevant_first(*key, &counts, &self.count_few(*key, documents)?),
-                None => most_frequent(*key, &counts, VALUES_MAX, 1).values,
-            };
-            facets.insert(*key, values);
-        }
-        for key in filtered {
-            let admitted =
-                Admitted::of(self.opened, self.conditions, Some(key), || self.deadline.tantivy_check())?;
-            for counts in self.count(&[key], &admitted)? {
-                facets.insert(key, most_frequent(key, &counts, VALUES_MAX, 1).values);
+    /// Counts each facet as if its own filter were not set.
+    pub(super) fn under_other_filters(&self, keys: &[FacetKey]) -> tantivy::Result<Vec<Counts>> {
+        let has_filter = |key: &&FacetKey| self.conditions.has_filter_of(**key);
+        let free: Vec<FacetKey> = keys.iter().filter(|key| !has_filter(key)).copied().collect();
+        let mut free = self.under_all_filters(&free)?.into_iter();
+        let mut counts = Vec::with_capacity(keys.len());
+        for key in keys {
+            if has_filter(&key) {
+                let check = || self.deadline.tantivy_check();
+                let admitted = Admitted::of(self.opened, self.conditions, Some(*key), check)?;
+                counts.extend(self.count(&[*key], &admitted)?);
+            } else {
+                counts.extend(free.next());
             }
         }
-        Ok(facets)
+        Ok(counts)
     }
 
     /// Counts with all filters.
-    pub(super) fn count_with_filters(&self, facets: &[FacetRequest]) -> tantivy::Result<Vec<FacetBuckets>> {
-        let keys: Vec<FacetKey> = facets.iter().map(|facet| facet.key).collect();
-        let counts = self.count(&keys, self.admitted)?;
-        let cut = |(facet, counts): (&FacetRequest, Counts)| {
-            most_frequent(facet.key, &counts, facet.values_max, facet.count_min)
-        };
-        Ok(facets.iter().zip(counts).map(cut).collect())
-    }
-
-    /// Counts a few documents, such as the relevant results of a search.
-    pub(super) fn count_among(
-        &self,
-        facets: &[FacetRequest],
-        documents: &[DocAddress],
-    ) -> tantivy::Result<Vec<FacetBuckets>> {
-        let counted = facets.iter().map(|facet| {
-            let counts = self.count_few(facet.key, documents)?;
-            Ok(most_frequent(facet.key, &counts, facet.values_max, facet.count_min))
-        });
-        counted.collect()
+    pub(super) fn under_all_filters(&self, keys: &[FacetKey]) -> tantivy::Result<Vec<Counts>> {
+        self.count(keys, self.admitted)
     }
 
     /// The counts of each key.
@@ -104,9 +74,9 @@ impl FacetCounter<'_> {
             for (key, counts) in keys.iter().zip(&mut counts) {
                 self.deadline.tantivy_check()?;
                 if *key == FacetKey::AgentEndpoint {
-                    self.count_endpoints(ordinal, &documents, counts);
+                    count_endpoints(self.opened, ordinal, &documents, counts);
                 } else if let Some(column) = segment.fast_fields().str(key.as_str())? {
-                    let sites = self.site_numbers(*key, segment)?;
+                    let sites = site_numbers(self.opened, *key, segment)?;
                     let found = values_found(&column, &documents, sites.as_ref());
                     add_by_name(&column, found, NAMES_MAX, counts)?;
                 }
@@ -114,48 +84,74 @@ impl FacetCounter<'_> {
         }
         Ok(counts)
     }
+}
 
-    /// Counts documents of one segment by the agent endpoints of their sites.
-    fn count_endpoints(&self, ordinal: SegmentOrdinal, documents: &[DocId], counts: &mut Counts) {
-        let Some(columns) = self.opened.columns.get(ordinal as usize) else { return };
-        for traits in documents.iter().filter_map(|document| columns.traits(*document)) {
-            for protocol in self.opened.site_endpoints.of_site(traits.site) {
-                counts.add(protocol.as_str(), 1);
-            }
+/// Counts documents of one segment by the agent endpoints of their sites.
+fn count_endpoints(opened: &OpenedIndex, ordinal: SegmentOrdinal, documents: &[DocId], counts: &mut Counts) {
+    let Some(columns) = opened.columns.get(ordinal as usize) else { return };
+    for traits in documents.iter().filter_map(|document| columns.traits(*document)) {
+        for protocol in opened.site_endpoints.of_site(traits.site) {
+            counts.add(protocol.as_str(), 1);
         }
     }
+}
 
-    /// The counts of a key over a few documents.
-    fn count_few(&self, key: FacetKey, documents: &[DocAddress]) -> tantivy::Result<Counts> {
-        let mut counts = Counts::default();
-        for (segment, ordinal) in self.opened.searcher.segment_readers().iter().zip(0..) {
-            let mut of_segment = documents.iter().filter(|at| at.segment_ord == ordinal).peekable();
-            if of_segment.peek().is_none() {
-                continue;
-            }
-            if key == FacetKey::AgentEndpoint {
-                let documents: Vec<DocId> = of_segment.map(|at| at.doc_id).collect();
-                self.count_endpoints(ordinal, &documents, &mut counts);
-            } else if let Some(column) = segment.fast_fields().str(key.as_str())? {
-                let sites = self.site_numbers(key, segment)?;
-                let mut found: BTreeMap<u64, Found> = BTreeMap::new();
-                for at in of_segment {
-                    let site = sites.as_ref().and_then(|sites| sites.first(at.doc_id));
-                    for value in column.term_ords(at.doc_id) {
-                        found.entry(value).or_default().add(site);
-                    }
+/// The counts of a key over a few documents, such as the relevant results of a search.
+pub(super) fn count_few(
+    opened: &OpenedIndex,
+    key: FacetKey,
+    documents: &[DocAddress],
+) -> tantivy::Result<Counts> {
+    let mut counts = Counts::default();
+    for (segment, ordinal) in opened.searcher.segment_readers().iter().zip(0..) {
+        let mut of_segment = documents.iter().filter(|at| at.segment_ord == ordinal).peekable();
+        if of_segment.peek().is_none() {
+            continue;
+        }
+        if key == FacetKey::AgentEndpoint {
+            let documents: Vec<DocId> = of_segment.map(|at| at.doc_id).collect();
+            count_endpoints(opened, ordinal, &documents, &mut counts);
+        } else if let Some(column) = segment.fast_fields().str(key.as_str())? {
+            let sites = site_numbers(opened, key, segment)?;
+            let mut found: BTreeMap<u64, Found> = BTreeMap::new();
+            for at in of_segment {
+                let site = sites.as_ref().and_then(|sites| sites.first(at.doc_id));
+                for value in column.term_ords(at.doc_id) {
+                    found.entry(value).or_default().add(site);
                 }
-                add_by_name(&column, found.into_iter().collect(), NAMES_MAX, &mut counts)?;
             }
+            add_by_name(&column, found.into_iter().collect(), NAMES_MAX, &mut counts)?;
         }
-        Ok(counts)
     }
+    Ok(counts)
+}
 
-    /// The site of each document, for a key whose values are counted by sites.
-    fn site_numbers(&self, key: FacetKey, segment: &SegmentReader) -> tantivy::Result<Option<Column<u64>>> {
-        let name = segment.schema().get_field_name(self.opened.fields.site_number);
-        key.filter().is_free_text.then(|| segment.fast_fields().u64(name)).transpose()
-    }
+/// The site of each document, for a key whose values are counted by sites.
+fn site_numbers(
+    opened: &OpenedIndex,
+    key: FacetKey,
+    segment: &SegmentReader,
+) -> tantivy::Result<Option<Column<u64>>> {
+    let name = segment.schema().get_field_name(opened.fields.site_number);
+    key.filter().is_free_text.then(|| segment.fast_fields().u64(name)).transpose()
+}
+
+/// The listed values of facets. The values of the `relevant` documents come first, because other documents may only share a word with the
+/// request; the values of a facet with a filter of its own are sorted as without them.
+pub(super) fn listed(
+    opened: &OpenedIndex,
+    conditions: &Conditions,
+    counts: impl Iterator<Item = (FacetKey, Counts)>,
+    relevant: Option<&[DocAddress]>,
+) -> tantivy::Result<BTreeMap<FacetKey, Vec<FacetCount>>> {
+    let listed = counts.map(|(key, counts)| {
+        let values = match relevant.filter(|_| !conditions.has_filter_of(key)) {
+            Some(documents) => relevant_first(key, &counts, &count_few(opened, key, documents)?),
+            None => most_frequent(FacetRequest { key, values_max: VALUES_MAX, count_min: 1 }, &counts).values,
+        };
+        Ok((key, values))
+    });
+    listed.collect()
 }
 
 /// The documents of one value in a segment, and their sites, up to [`SITES_MAX`].
@@ -240,7 +236,8 @@ fn relevant_first(key: FacetKey, counts: &Counts, relevant: &Counts) -> Vec<Face
 }
 
 /// The values with at least `count_min` documents, sorted by number of sites, then by number of documents, and the sum of the others.
-fn most_frequent(key: FacetKey, counts: &Counts, values_max: usize, count_min: u64) -> FacetBuckets {
+pub(super) fn most_frequent(facet: FacetRequest, counts: &Counts) -> FacetBuckets {
+    let FacetRequest { key, values_max, count_min } = facet;
     let ranked = |(value, count): (&String, &u64)| {
         let rank = (Reverse(counts.sites_of(value, SITES_MAX)), Reverse(*count));
         (rank, FacetCount { value: value.clone(), count: *count, relevant: None })
@@ -291,13 +288,22 @@ mod tests {
         counts
     }
 
+    fn beside_own_filter(counter: &FacetCounter<'_>, relevant: Option<&[DocAddress]>) -> Vec<FacetCount> {
+        let counts = counter.under_other_filters(&[FacetKey::Method]).unwrap();
+        let counts = [FacetKey::Method].into_iter().zip(counts);
+        let mut facets = listed(counter.opened, counter.conditions, counts, relevant).unwrap();
+        facets.remove(&FacetKey::Method).unwrap()
+    }
+
+    fn under_all_filters(counter: &FacetCounter<'_>) -> FacetBuckets {
+        let counts = counter.under_all_filters(&[FacetKey::Method]).unwrap();
+        most_frequent(FacetRequest { key: FacetKey::Method, values_max: 10, count_min: 1 }, &counts[0])
+    }
+
     /// Values of relevant documents come first, and counts do not change.
     #[track_caller]
     fn assert_relevant_first(counter: &FacetCounter<'_>, has_own_filter: bool) {
-        let rows_of = |relevant: Option<&[DocAddress]>| {
-            let facets = counter.count_without_own_filter(&[FacetKey::Method], relevant).unwrap();
-            facets[&FacetKey::Method].clone()
-        };
+        let rows_of = |relevant: Option<&[DocAddress]>| beside_own_filter(counter, relevant);
         let plain = rows_of(None);
         let second = plain[1].value.clone();
         let mut relevant: Vec<DocAddress> = Vec::new();
@@ -344,7 +350,8 @@ mod tests {
         let (all, two) = (counted(3), counted(2));
         assert_eq!((all.by_name.len(), all.others), (3, 0));
         assert_eq!((two.by_name.len(), two.others), (2, all.by_name["put"]), "the rarest value has no name");
-        let others = |counts| most_frequent(FacetKey::Method, counts, 1, 1).other_count;
+        let one = FacetRequest { key: FacetKey::Method, values_max: 1, count_min: 1 };
+        let others = |counts| most_frequent(one, counts).other_count;
         assert_eq!(others(&two), others(&all));
     }
 
@@ -366,13 +373,14 @@ mod tests {
         }
         let values = |facet: Vec<FacetCount>| facet.into_iter().map(|value| value.value).collect::<Vec<_>>();
         for key in [FacetKey::Tag, FacetKey::MediaType, FacetKey::Payment] {
-            let listed = most_frequent(key, &counts, 10, 1);
+            let listed = most_frequent(FacetRequest { key, values_max: 10, count_min: 1 }, &counts);
             assert_eq!(listed.other_count, 270);
             for listed in [listed.values, relevant_first(key, &counts, &counts)] {
                 assert_eq!(values(listed), ["travel", "bargains of honest.example"], "{key}");
             }
         }
-        let of_other = most_frequent(FacetKey::Site, &counts, 10, 1).values;
+        let of_other = FacetRequest { key: FacetKey::Site, values_max: 10, count_min: 1 };
+        let of_other = most_frequent(of_other, &counts).values;
         assert!(
             values(of_other).iter().all(|value| !value.starts_with("ignore")),
             "no key lists such a text"
@@ -400,15 +408,11 @@ mod tests {
                 deadline,
             };
             let has_method = |number: u64| method.is_none_or(|method| methods(number).contains(&method));
-            let keys = [FacetKey::Method, FacetKey::Method];
-            let beside = counter(&some).count_without_own_filter(&keys, None);
-            assert_eq!(beside.unwrap()[&FacetKey::Method], expected(has_words));
-            let facets = [FacetRequest { key: FacetKey::Method, values_max: 10, count_min: 1 }];
-            let within = counter(&some).count_with_filters(&facets).unwrap();
-            assert_eq!(within[0].values, expected(|number| has_words(number) && has_method(number)));
+            assert_eq!(beside_own_filter(&counter(&some), None), expected(has_words));
+            let within = under_all_filters(&counter(&some));
+            assert_eq!(within.values, expected(|number| has_words(number) && has_method(number)));
             assert_relevant_first(&counter(&some), method.is_some());
-            let without_words = counter(&all).count_with_filters(&facets).unwrap();
-            assert_eq!(without_words[0].values, expected(has_method));
+            assert_eq!(under_all_filters(&counter(&all)).values, expected(has_method));
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The read side: opens an index, follows its commits, and executes searches.
 //!
 //! From the bottom up: `opened` holds a commit with its caches; `admitted` and `accumulate` find documents by conditions and by
-//! words; `window` selects and ranks candidates; `executor` turns a request into a response; `state` adds vectors.
+//! words; `retrieval` is what ranking needs of them; `window` selects and ranks candidates; `executor` turns a request into a response;
+//! `state` adds vectors.
 
 mod accumulate;
 mod admitted;
@@ -24,6 +25,7 @@ mod plans;
 mod postings;
 mod publishers;
 mod rank;
+mod retrieval;
 mod rows;
 mod selection;
 mod site_counts;

@@ -1,13 +1,45 @@
-//! The plans of the phrasings of a request, with the words of the index.
+//! The plan of a request: its words as terms, with the words of the index, and its filters, phrases and exclusions as conditions.
 
+use super::conditions::Conditions;
 use super::deadline::Deadline;
 use super::opened::OpenedIndex;
+use super::phrasings::conditions;
 use super::term_scores::rarity_of;
 use crate::error::{IndexError, SearchError};
+use crate::filter::Filters;
 use crate::query::{Correction, ParsedQuery, Plan, REQUEST_ATTEMPTS_MAX, corrections};
 
+/// A planned request.
+pub(super) struct PlannedQuery {
+    pub(super) phrasings: Vec<ParsedQuery>,
+    /// Those of the phrasings that have terms.
+    pub(super) plans: Vec<Plan>,
+    /// Corrections of the words of each plan.
+    pub(super) corrections: Vec<Vec<Correction>>,
+    pub(super) conditions: Conditions,
+}
+
+impl PlannedQuery {
+    pub(super) fn of(
+        opened: &OpenedIndex,
+        filters: &Filters,
+        phrasings: Vec<ParsedQuery>,
+        deadline: Deadline,
+    ) -> Result<Self, SearchError> {
+        let (plans, corrections) = plans(opened, &phrasings, deadline)?;
+        let conditions = conditions(opened, filters, &phrasings, deadline)?;
+        Ok(Self { phrasings, plans, corrections, conditions })
+    }
+
+    /// Whether the request has text, but no word that capabilities are searched by: punctuation, stop words and words that are too long.
+    /// Such a request finds capabilities with exactly this name, and nothing else.
+    pub(super) fn has_only_unsearchable_words(&self) -> bool {
+        self.plans.is_empty() && self.phrasings.iter().any(|phrasing| !phrasing.text.trim().is_empty())
+    }
+}
+
 /// The plans of the phrasings that have terms, and the corrections of each.
-pub(super) fn plans(
+fn plans(
     opened: &OpenedIndex,
     phrasings: &[ParsedQuery],
     deadline: Deadline,

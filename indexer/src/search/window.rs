@@ -7,13 +7,13 @@ use manifest::{CapabilityId, Host, NamedBy, Publisher};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED, Term};
 
-use super::admitted::Admitted;
 use super::deadline::Deadline;
 use super::evidence::{coverage, evidence, relevant};
 use super::opened::OpenedIndex;
 use super::postings::count_with_any;
 use super::rank::{Candidate, Ranked, rank, text_scores};
-use super::selection::{is_scored_by_selection, select, selecting};
+use super::retrieval::{Best, Retrieval};
+use super::selection::{is_scored_by_selection, selecting};
 use super::term_scores::{TermScope, TermScores};
 use super::vector_search::{CANDIDATES_MAX, COSINE_GOOD, QueryVector, VectorSearch, mix_cosines};
 use crate::analysis::fold_exact;
@@ -29,12 +29,11 @@ const COVERAGE_HITS: usize = 10;
 const EXACT_MAX: usize = 50;
 
 pub(super) struct WindowQuery<'a> {
-    pub(super) opened: &'a OpenedIndex,
+    pub(super) retrieval: &'a dyn Retrieval,
     pub(super) vectors: Option<&'a VectorSearch>,
     /// The phrasings without operators; none is empty.
     pub(super) texts: Vec<&'a str>,
     pub(super) plans: &'a [Plan],
-    pub(super) admitted: &'a Admitted,
     pub(super) group_by: Grouping,
     pub(super) deadline: Deadline,
 }
@@ -76,16 +75,19 @@ struct TextScores {
 }
 
 impl WindowQuery<'_> {
+    fn opened(&self) -> &OpenedIndex {
+        self.retrieval.opened()
+    }
+
     pub(super) fn window(&self) -> Result<Window, SearchError> {
-        let (selected, matching) = select(self.opened, self.plans, self.admitted, self.deadline)
-            .map_err(IndexError::engine("search"))?;
+        let Best { documents: selected, total: matching } = self.retrieval.best()?;
         let is_complete = matching == selected.len() as u64;
         let mut addresses: Vec<DocAddress> = selected.iter().map(|(_, address)| *address).collect();
         let exact = self.exact_documents()?;
         join(&mut addresses, exact.iter().copied(), usize::MAX);
         let vector = self.vectors.and_then(|vectors| vectors.embed(&self.texts));
         if let Some(vector) = &vector {
-            let nearest = vector.nearest(self.opened, self.admitted, self.deadline)?;
+            let nearest = vector.nearest(self.opened(), self.retrieval.admitted(), self.deadline)?;
             join(&mut addresses, nearest.into_iter(), CANDIDATES_MAX);
         }
         let joined = addresses.get(selected.len()..).unwrap_or_default();
@@ -116,7 +118,7 @@ impl WindowQuery<'_> {
         let mut texts = TextScores { average: vec![0.0; addresses.len()], best: 0.0, by_plan: Vec::new() };
         for plan in self.plans {
             self.deadline.check()?;
-            let term_scores = TermScores::of(self.opened, plan, addresses, scope)?;
+            let term_scores = TermScores::of(self.opened(), plan, addresses, scope)?;
             let (scores, best) = text_scores(plan, &term_scores, selected);
             texts.best = texts.best.max(best);
             for (sum, score) in texts.average.iter_mut().zip(scores) {
@@ -136,15 +138,15 @@ impl WindowQuery<'_> {
         vector: Option<&QueryVector<'_>>,
     ) -> Vec<Candidate> {
         let candidate = |(row, (address, text_score)): (usize, (&DocAddress, &f32))| {
-            let columns = self.opened.columns.get(address.segment_ord as usize)?;
+            let columns = self.opened().columns.get(address.segment_ord as usize)?;
             Some(Candidate {
                 row,
                 address: *address,
                 text_score: *text_score,
                 traits: columns.traits(address.doc_id)?,
                 is_exact: exact.contains(address),
-                is_spam: self.opened.is_spam(*address),
-                cosine: vector.and_then(|vector| vector.cosine(self.opened, *address)),
+                is_spam: self.opened().is_spam(*address),
+                cosine: vector.and_then(|vector| vector.cosine(self.opened(), *address)),
             })
         };
         addresses.iter().zip(text_scores).enumerate().filter_map(candidate).collect()
@@ -155,7 +157,7 @@ impl WindowQuery<'_> {
         if joined.is_empty() {
             return Ok(0);
         }
-        let found = count_with_any(self.opened, self.plans.iter().flat_map(selecting), joined);
+        let found = count_with_any(self.opened(), self.plans.iter().flat_map(selecting), joined);
         Ok((joined.len() as u64).saturating_sub(found.map_err(IndexError::engine("search"))?))
     }
 
@@ -191,13 +193,13 @@ impl WindowQuery<'_> {
     }
 
     fn exact_documents_of(&self, text: &str) -> tantivy::Result<HashSet<DocAddress>> {
-        let exact = |form: &str| Term::from_field_text(self.opened.fields.exact, form);
+        let exact = |form: &str| Term::from_field_text(self.opened().fields.exact, form);
         if let Some(owner) = self.owner_of(text) {
             let owned = self.first_with(&[exact(text), owner.clone()])?;
             if !owned.is_empty() {
                 return Ok(owned.into_iter().collect());
             }
-            if owner.value().as_str() == Some(text) && self.opened.searcher.doc_freq(&owner)? > 0 {
+            if owner.value().as_str() == Some(text) && self.opened().searcher.doc_freq(&owner)? > 0 {
                 return self.documents_of_hosts(text, owner);
             }
         }
@@ -213,17 +215,17 @@ impl WindowQuery<'_> {
 
     /// The documents at other hosts of a site, which speak for it if it publishes none at its domain.
     fn documents_of_hosts(&self, site: &str, of_site: Term) -> tantivy::Result<HashSet<DocAddress>> {
-        if self.opened.site_endpoints.has_own_document(site_number(site, NamedBy::Site)) {
+        if self.opened().site_endpoints.has_own_document(site_number(site, NamedBy::Site)) {
             return Ok(HashSet::new());
         }
-        let of_hosts = Term::from_field_text(self.opened.fields.speaker, Publisher::Host.as_str());
+        let of_hosts = Term::from_field_text(self.opened().fields.speaker, Publisher::Host.as_str());
         Ok(self.first_with(&[of_hosts, of_site])?.into_iter().collect())
     }
 
     /// The term of the documents that a text identifies: an id, the name of a site or of its host, or an identifier with its
     /// domain.
     fn owner_of(&self, text: &str) -> Option<Term> {
-        let fields = &self.opened.fields;
+        let fields = &self.opened().fields;
         if CapabilityId::parse(text).is_ok() {
             return Some(Term::from_field_text(fields.id, text));
         }
@@ -235,7 +237,7 @@ impl WindowQuery<'_> {
     /// The first admitted documents with all terms, at most [`EXACT_MAX`].
     fn first_with(&self, terms: &[Term]) -> tantivy::Result<Vec<DocAddress>> {
         let mut found = Vec::new();
-        for (segment, ordinal) in self.opened.searcher.segment_readers().iter().zip(0..) {
+        for (segment, ordinal) in self.opened().searcher.segment_readers().iter().zip(0..) {
             let mut postings = Vec::with_capacity(terms.len());
             for term in terms {
                 let inverted = segment.inverted_index(term.field())?;
@@ -253,7 +255,7 @@ impl WindowQuery<'_> {
                 if last == TERMINATED {
                     break;
                 }
-                if first == last && self.admitted.has(segment, ordinal, last) {
+                if first == last && self.retrieval.admitted().has(segment, ordinal, last) {
                     found.push(DocAddress::new(ordinal, last));
                 }
                 document = if first == last { last + 1 } else { last };

@@ -1,17 +1,12 @@
-//! Searches a small index through the public interface, with ordinary and hostile queries.
+//! The contract of a search: every retrieval returns these results, for ordinary and hostile queries. Each test binary with this module
+//! makes its own searcher.
 
-#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
-
-mod explained;
-mod support;
-
-use explained::explanation;
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use indexer::{
-    CursorError, ExploreRequest, FacetKey, FacetRequest, Filters, IndexBuilder, IndexError, SearchAnswer,
-    SearchError, SearchRequest, Searcher, Sort, SuggestionKind,
+    CursorError, ExploreRequest, FacetKey, FacetRequest, Filters, SearchAnswer, SearchError, SearchRequest,
+    Searcher, Sort, SuggestionKind,
 };
 use manifest::model::{
     AuthScheme, Format, Interface, Protocol, SafetyClass, SemanticType, SourceKind, TypeSource,
@@ -19,15 +14,17 @@ use manifest::model::{
 use manifest::{ManifestId, ManifestUrl, Publisher};
 use policy::Status;
 use proptest::prelude::*;
-use store::{FeedPosition, StoredManifest};
-use tempfile::TempDir;
+use store::StoredManifest;
+
+use crate::explained::explanation;
+use crate::{Guard, searcher, support};
 
 fn typed(name: &str) -> SemanticType {
     SemanticType { name: name.to_owned(), source: TypeSource::Declared, confidence: 1.0, rule: None }
 }
 
 /// A small web: an airline, a hotel, a clinic, a bank.
-fn web() -> Vec<StoredManifest> {
+pub(crate) fn web() -> Vec<StoredManifest> {
     let mut airline = support::manifest("skyhop.example", "SkyHop");
     let seat =
         support::add(&mut airline, "book_seat", "Book a flight: reserves a seat and takes the payment.");
@@ -58,26 +55,11 @@ fn web() -> Vec<StoredManifest> {
     vec![airline, hotel, clinic, bank]
 }
 
-fn index(dir: &TempDir, manifests: &[StoredManifest], position: i64) {
-    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
-    for stored in manifests {
-        builder.add(stored).unwrap();
-    }
-    builder.finish(FeedPosition(position)).unwrap();
-}
-
-fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
-    let dir = tempfile::tempdir().unwrap();
-    index(&dir, manifests, 1);
-    let searcher = Searcher::open(dir.path()).unwrap();
-    (dir, searcher)
-}
-
-fn request(query: &str) -> SearchRequest {
+pub(crate) fn request(query: &str) -> SearchRequest {
     SearchRequest { phrasings: vec![query.to_owned()], ..SearchRequest::default() }
 }
 
-fn names(answer: &SearchAnswer) -> Vec<&str> {
+pub(crate) fn names(answer: &SearchAnswer) -> Vec<&str> {
     answer.hits.iter().map(|hit| hit.native_id.as_str()).collect()
 }
 
@@ -375,7 +357,7 @@ fn escapes_and_marks_snippets_and_returns_public_rows() {
 }
 
 /// Sites with one matching capability each, and one site with many.
-fn many() -> Vec<StoredManifest> {
+pub(crate) fn many() -> Vec<StoredManifest> {
     let mut all: Vec<StoredManifest> = (0..260)
         .map(|at| {
             let mut stored = support::manifest(&format!("shop{at}.example"), "Shop");
@@ -391,7 +373,7 @@ fn many() -> Vec<StoredManifest> {
     all
 }
 
-fn walk(searcher: &Searcher, mut request: SearchRequest, mut between: impl FnMut(usize)) -> Vec<String> {
+pub(crate) fn walk(searcher: &Searcher, mut request: SearchRequest, mut between: impl FnMut(usize)) -> Vec<String> {
     let mut found = Vec::new();
     loop {
         let answer = searcher.search(&request).unwrap();
@@ -443,24 +425,6 @@ fn pages_of_every_size_have_the_same_order() {
 }
 
 #[test]
-fn paging_over_a_commit_repeats_nothing() {
-    let (dir, searcher) = searcher(&many());
-    let mut manifests = many();
-    let mut swapped = false;
-    let found = walk(&searcher, SearchRequest { limit: 50, ..request("order tea") }, |seen| {
-        if seen >= 100 && !swapped {
-            swapped = true;
-            manifests.truncate(250);
-            index(&dir, &manifests, 2);
-            assert!(searcher.reload().unwrap());
-        }
-    });
-    assert!(swapped);
-    assert_eq!(found.iter().collect::<HashSet<_>>().len(), found.len(), "a result is repeated");
-    assert!(found.len() >= 250);
-}
-
-#[test]
 fn a_cursor_is_bound_to_its_query() {
     let (_dir, searcher) = searcher(&many());
     let cursor = searcher.search(&request("order tea")).unwrap().next_cursor;
@@ -476,35 +440,6 @@ fn one_site_does_not_fill_the_page() {
     let of_crowd = answer.hits.iter().filter(|hit| hit.site.as_str() == "crowd.example").count();
     assert!(of_crowd < answer.hits.len(), "{of_crowd} of {}", answer.hits.len());
     assert!(answer.hits[0].site.as_str() == "crowd.example", "the best is still first");
-}
-
-#[test]
-fn swaps_the_index_while_it_is_searched() {
-    let (dir, searcher) = searcher(&web());
-    let before = searcher.generation();
-    index(&dir, &web()[1..], 9);
-    assert_eq!(names(&searcher.search(&request("book flight")).unwrap())[0], "book_seat");
-    assert!(searcher.reload().unwrap());
-    assert!(!searcher.reload().unwrap());
-    assert_ne!(searcher.generation(), before);
-    assert_eq!(searcher.generation().position, FeedPosition(9));
-    let answer = searcher.search(&request("book flight")).unwrap();
-    assert!(!names(&answer).contains(&"book_seat"));
-    assert!(matches!(searcher.check_feed("other"), Err(IndexError::FeedOther { .. })));
-}
-
-#[test]
-fn a_missing_index_is_an_error() {
-    let dir = tempfile::tempdir().unwrap();
-    let error = Searcher::open(dir.path()).unwrap_err();
-    assert!(matches!(error, IndexError::Missing { .. }), "{error}");
-    let (dir, _) = searcher(&web());
-    for entry in std::fs::read_dir(dir.path().join("generation-000001")).unwrap() {
-        std::fs::write(entry.unwrap().path(), b"damaged").unwrap();
-    }
-    let error = Searcher::open(dir.path()).unwrap_err();
-    assert!(matches!(error, IndexError::Corrupt { .. }), "{error}");
-    assert!(error.to_string().contains("indexer rebuild"));
 }
 
 #[test]
@@ -751,7 +686,7 @@ proptest! {
         limit in 0_usize..1_000,
         cursor in proptest::option::of("[A-Za-z0-9_-]{0,40}"),
     ) {
-        static WEB: std::sync::LazyLock<(TempDir, Searcher)> = std::sync::LazyLock::new(|| searcher(&web()));
+        static WEB: std::sync::LazyLock<(Guard, Searcher)> = std::sync::LazyLock::new(|| searcher(&web()));
         let request = SearchRequest { limit, cursor, facets: FacetKey::ALL.to_vec(), ..request(&query) };
         if let Ok(answer) = WEB.1.search(&request) {
             prop_assert!(answer.hits.len() <= 100);
