@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use fixedbitset::FixedBitSet;
 use tantivy::columnar::{Column, StrColumn};
-use tantivy::{DocAddress, DocId, SegmentOrdinal, SegmentReader};
+use tantivy::{DocAddress, DocId, SegmentOrdinal, SegmentReader, Term};
 
 use super::admitted::{Admitted, matching};
 use super::conditions::Conditions;
@@ -14,6 +14,7 @@ use super::counts::Counts;
 use super::deadline::Deadline;
 use super::opened::OpenedIndex;
 use super::site_counts::SITES_MAX;
+use super::term_bits::set_of;
 use crate::answer::{FacetBuckets, FacetCount};
 use crate::filter::FacetKey;
 use crate::request::FacetRequest;
@@ -25,6 +26,11 @@ const VALUES_MAX: usize = 50;
 const NAMES_MAX: usize = 10_000;
 /// Maximum length of a listed free-text value, in characters. Longer ones are sentences rather than names.
 const FREE_TEXT_CHARS_MAX: usize = 64;
+/// Maximum number of values of a column in a segment that are counted by the documents of each value, because the bits of these values stay
+/// in memory.
+const VALUES_BY_TERM_MAX: usize = 32;
+/// Reading the value of one document takes about as long as reading the bits of one value for this many documents.
+const DOCUMENTS_PER_VALUE: usize = 128;
 /// Number of documents whose values are read together.
 const DOCUMENTS_AT_ONCE: usize = 1_024;
 
@@ -71,19 +77,56 @@ impl FacetCounter<'_> {
             if documents.is_empty() {
                 continue;
             }
+            let mut set = None;
             for (key, counts) in keys.iter().zip(&mut counts) {
                 self.deadline.tantivy_check()?;
                 if *key == FacetKey::AgentEndpoint {
                     count_endpoints(self.opened, ordinal, &documents, counts);
                 } else if let Some(column) = segment.fast_fields().str(key.as_str())? {
                     let sites = site_numbers(self.opened, *key, segment)?;
-                    let found = values_found(&column, &documents, sites.as_ref());
+                    let found = if sites.is_none() && has_few_values(&column, &documents, segment) {
+                        let set = set.get_or_insert_with(|| set_of(segment, &documents));
+                        self.values_by_term(*key, ordinal, &column, set)?
+                    } else {
+                        values_found(&column, &documents, sites.as_ref())
+                    };
                     add_by_name(&column, found, NAMES_MAX, counts)?;
                 }
             }
         }
         Ok(counts)
     }
+
+    /// The values that some documents of a segment have, by ordinal, from the documents of each value.
+    fn values_by_term(
+        &self,
+        key: FacetKey,
+        ordinal: SegmentOrdinal,
+        column: &StrColumn,
+        documents: &FixedBitSet,
+    ) -> tantivy::Result<Vec<(u64, Found)>> {
+        let segment = self.opened.searcher.segment_reader(ordinal);
+        let Some(columns) = self.opened.columns.get(ordinal as usize) else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        let mut values = column.dictionary().stream()?;
+        while values.advance() {
+            self.deadline.tantivy_check()?;
+            let Ok(value) = std::str::from_utf8(values.key()) else { continue };
+            let term = Term::from_field_text(self.opened.fields.facet(key), value);
+            let count = columns.term_bits.count_among(&term, segment, documents)?;
+            if count > 0 {
+                found.push((values.term_ord(), Found { documents: count as u64, sites: Vec::new() }));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether reading the bits of each value in a column takes less time than reading the values of each document.
+fn has_few_values(column: &StrColumn, documents: &[DocId], segment: &SegmentReader) -> bool {
+    let values = column.num_terms();
+    values <= VALUES_BY_TERM_MAX
+        && documents.len() * DOCUMENTS_PER_VALUE >= values * segment.max_doc() as usize
 }
 
 /// Counts documents of one segment by the agent endpoints of their sites.
@@ -413,6 +456,30 @@ mod tests {
             assert_eq!(within.values, expected(|number| has_words(number) && has_method(number)));
             assert_relevant_first(&counter(&some), method.is_some());
             assert_eq!(under_all_filters(&counter(&all)).values, expected(has_method));
+        }
+    }
+
+    #[test]
+    fn counts_by_the_terms_of_values_as_by_the_values_of_documents() {
+        let dir = tempfile::tempdir().unwrap();
+        let opened = opened(dir.path(), COUNT);
+        let conditions = Conditions::default();
+        let deadline = Deadline::after(Duration::from_mins(10));
+        let admitted = Admitted::of(&opened, &conditions, None, || Ok(())).unwrap();
+        let (with_words, conditions, admitted) = (&[][..], &conditions, &admitted);
+        let counter = FacetCounter { opened: &opened, with_words, conditions, admitted, deadline };
+        for ((segment, _), ordinal) in opened.segments().zip(0..) {
+            let column = segment.fast_fields().str(FacetKey::Method.as_str()).unwrap().unwrap();
+            let every_third: Vec<DocId> = segment.doc_ids_alive().step_by(3).collect();
+            assert!(has_few_values(&column, &every_third, segment));
+            assert!(!has_few_values(&column, &every_third[..1], segment));
+            let by_document = values_found(&column, &every_third, None);
+            let set = set_of(segment, &every_third);
+            let by_term = counter.values_by_term(FacetKey::Method, ordinal, &column, &set).unwrap();
+            let counts = |found: Vec<(u64, Found)>| {
+                found.into_iter().map(|(value, found)| (value, found.documents)).collect::<Vec<_>>()
+            };
+            assert_eq!(counts(by_term), counts(by_document));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The documents of one segment with a term, as bit sets.
 //!
-//! Most filters use the same few terms, such as a format or a method that many documents have. Their bit sets are cached with the segment,
-//! which never changes. Other terms have few documents, so their postings are read each time.
+//! Most filters use the same few terms, such as a format or a method that many documents have, and facets count such terms. Their bit sets
+//! are cached with the segment, which never changes. Other terms have few documents, so their postings are read each time.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,12 +12,12 @@ use tantivy::postings::BlockSegmentPostings;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, Searcher, SegmentReader, Term};
 
-/// Maximum number of terms of one segment whose bits are cached: at most eight bytes a document.
-const TERMS_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+/// Maximum number of terms of one segment whose bits are cached: at most sixteen bytes a document.
+const TERMS_MAX: NonZeroUsize = NonZeroUsize::new(128).unwrap();
 /// A term is cached if at least about one in this many documents contains it. The postings of rarer terms are just as fast to read.
 const CACHED_IF_ONE_IN: usize = 64;
 
-/// The bit sets of the terms that filters used most recently.
+/// The bit sets of the terms that filters and facets used most recently.
 pub(super) struct TermBits(pub(super) Mutex<LruCache<Term, Arc<FixedBitSet>>>);
 
 impl Default for TermBits {
@@ -55,6 +55,28 @@ impl TermBits {
         Ok(Arc::new(bits.unwrap_or_else(|| empty(segment))))
     }
 
+    /// The number of documents among `some` that have a term.
+    pub(super) fn count_among(
+        &self,
+        term: &Term,
+        segment: &SegmentReader,
+        some: &FixedBitSet,
+    ) -> tantivy::Result<usize> {
+        Ok(match self.documents(segment, term)? {
+            Some(TermDocuments::Many(bits)) => bits.intersection_count(some),
+            Some(TermDocuments::Few(mut blocks)) => {
+                let mut count = 0;
+                while !blocks.docs().is_empty() {
+                    count +=
+                        blocks.docs().iter().filter(|document| some.contains(**document as usize)).count();
+                    blocks.advance();
+                }
+                count
+            }
+            None => 0,
+        })
+    }
+
     /// `None` if no document has the term.
     fn documents(&self, segment: &SegmentReader, term: &Term) -> tantivy::Result<Option<TermDocuments>> {
         let cached = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,6 +109,13 @@ pub(super) fn empty(segment: &SegmentReader) -> FixedBitSet {
     FixedBitSet::with_capacity(segment.max_doc() as usize)
 }
 
+/// Documents of a segment as a set.
+pub(super) fn set_of(segment: &SegmentReader, documents: &[DocId]) -> FixedBitSet {
+    let mut set = empty(segment);
+    set.extend(documents.iter().map(|document| *document as usize));
+    set
+}
+
 /// The documents as a set for each segment.
 pub(super) fn sets_of(searcher: &Searcher, documents: &[DocAddress]) -> Vec<FixedBitSet> {
     let mut sets: Vec<FixedBitSet> = searcher.segment_readers().iter().map(empty).collect();
@@ -106,7 +135,7 @@ pub(super) fn doc_id(bit: usize) -> DocId {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::sample_index::opened;
+    use super::super::tests::sample_index::{manifest, opened};
     use super::*;
 
     #[test]
@@ -142,13 +171,14 @@ mod tests {
         for (segment, columns) in opened.segments() {
             for number in 0..158 {
                 let time = Term::from_field_i64(opened.fields.updated_ms, number);
-                columns.term_bits.with_any(&[time], segment, || Ok(())).unwrap();
+                let manifest = Term::from_field_text(opened.fields.manifest, manifest(number).as_str());
+                columns.term_bits.with_any(&[time, manifest], segment, || Ok(())).unwrap();
             }
             let documents = segment.max_doc() as usize;
             assert!(documents < 2 * CACHED_IF_ONE_IN);
-            assert_eq!(columns.term_bits.0.lock().unwrap().len(), documents.min(TERMS_MAX.get()));
+            assert_eq!(columns.term_bits.0.lock().unwrap().len(), (2 * documents).min(TERMS_MAX.get()));
             largest = largest.max(documents);
         }
-        assert!(largest >= TERMS_MAX.get());
+        assert!(2 * largest >= TERMS_MAX.get());
     }
 }

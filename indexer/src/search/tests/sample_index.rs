@@ -20,7 +20,7 @@ fn scrambled(number: u64) -> u64 {
     number ^ (number >> 29)
 }
 
-fn manifest(number: u64) -> ManifestId {
+pub(crate) fn manifest(number: u64) -> ManifestId {
     ManifestId::of(&ManifestUrl::parse(&format!("https://n{number}.example/agent.json")).unwrap())
 }
 
