@@ -77,7 +77,7 @@ pub struct LimitsConfig {
 
 impl LimitsConfig {
     pub(crate) fn buffered_bytes_per_client(&self) -> usize {
-        at_once(self.buffered_mib_per_client).saturating_mul(1024 * 1024)
+        per_process_limit(self.buffered_mib_per_client).saturating_mul(1024 * 1024)
     }
 
     /// The share of this process in a limit of all replicas; at least one.
@@ -86,8 +86,8 @@ impl LimitsConfig {
     }
 }
 
-/// A limit on concurrency, which applies to each process: it has its own memory and connections.
-pub(crate) fn at_once(limit: NonZeroU32) -> usize {
+/// A limit that is not divided by the number of replicas, because each process has its own memory and connections.
+pub(crate) fn per_process_limit(limit: NonZeroU32) -> usize {
     usize::try_from(limit.get()).unwrap_or(usize::MAX)
 }
 
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn replicas_share_one_rate_limit() {
+    fn divides_rate_limits_by_the_number_of_replicas() {
         let number = |number: u32| NonZeroU32::new(number).unwrap();
         let config =
             LimitsConfig { reads_burst: number(9), submissions_per_hour: number(3), ..Default::default() };

@@ -471,7 +471,11 @@ mod tests {
             told.map(str::to_owned).collect::<Vec<_>>()
         };
         for (ends, rejected, words) in [
-            ([("dns_dead", 1)].as_slice(), 0, "reached: the host name of the only site could not be resolved."),
+            (
+                [("dns_dead", 1)].as_slice(),
+                0,
+                "reached: the host name of the only site could not be resolved.",
+            ),
             (&[("dns_dead", 1)], 2, "could not be resolved, and 2 lines of the lists could not be read."),
             (&[("dns_dead", 2), ("dns_failed", 1)], 0, "none of the 3 names could be resolved"),
             (&[("dns_dead", 2), ("unreachable", 1)], 0, "none of the 3 sites answered"),
