@@ -36,7 +36,8 @@ const RECHECK_EVERY: Duration = Duration::from_mins(10);
 /// This is slightly more than the crawler requests from one host in a day, so submissions cannot use up the limit on the URLs of a site.
 const SUBMITTED_URLS: NonZeroU32 = NonZeroU32::new(50).unwrap();
 const SUBMITTED_URL_EVERY: Duration = Duration::from_mins(30);
-/// The same for one client, so that a few clients cannot use up the limit of a site.
+/// URLs of one site that one client may submit in a burst, and the interval after which it may submit another. A few clients cannot use up
+/// [`SUBMITTED_URLS`].
 const SUBMITTED_URLS_OF_CLIENT: NonZeroU32 = NonZeroU32::new(10).unwrap();
 const SUBMITTED_URL_OF_CLIENT_EVERY: Duration = Duration::from_hours(2);
 
@@ -338,7 +339,7 @@ impl Exhausted {
         self.explained(when)
     }
 
-    /// The same with a detail that says when another request is accepted.
+    /// The 429 response with the limit, for a detail that already says when another request is accepted.
     pub(crate) fn explained(self, detail: String) -> Problem {
         Problem::too_many(detail, self.retry_after_s).with_quota(self.quota)
     }

@@ -29,7 +29,7 @@ use crate::quota::RemainingQuota;
 
 /// How long the table of keys is cached. A revoked key is accepted for this time.
 const CACHED_FOR: Duration = Duration::from_secs(5);
-/// The same for requests with an unknown key, so that a new key is accepted soon.
+/// How long the table of keys is cached for requests with an unknown key. It is shorter, so that a new key is accepted soon.
 const CACHED_FOR_UNKNOWN: Duration = Duration::from_secs(1);
 /// How long a request waits for the table. Together with [`CACHED_FOR`], a revoked key is rejected within ten seconds.
 const READ_MAX: Duration = Duration::from_secs(2);

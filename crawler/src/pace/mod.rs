@@ -43,7 +43,7 @@ use egress::LeaveCheck;
 
 /// Assumed time from writing a clock to the end of the response, if the sender was killed. Nearly all requests take less.
 const ANSWER_TIME_ASSUMED: Duration = LEAVES_WITHIN_MAX;
-/// The same for the operator's own networks.
+/// Assumed time from writing a clock to the end of the response in the operator's own networks, if the sender was killed.
 const ANSWER_TIME_ASSUMED_OWN: Duration = Duration::from_millis(500);
 // a request leaves within the time that is held for it at its address
 const _: () = assert!(

@@ -30,7 +30,7 @@ impl OwnHosts {
         Self::with_sources(site, site.resources.iter().map(found_by).collect())
     }
 
-    /// The same, if the documents of the site were found in these sources.
+    /// The own hosts of a site whose documents were found in these sources.
     pub(super) fn with_sources(site: &SiteState, found: HashMap<ManifestUrl, FoundBy>) -> Self {
         let listed = site.hosts.iter().filter(|state| state.origin == HostOrigin::Listed);
         let is_linked = |found_by: &FoundBy| is_of_document(found_by.discovery);

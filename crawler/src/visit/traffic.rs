@@ -37,7 +37,7 @@ pub(crate) struct Traffic {
     /// The parts of [`Self::active`] for links and for URLs that others name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) active_for: BTreeMap<NamedBy, Duration>,
-    /// The same by owner ([`owner_key`]).
+    /// The parts of [`Self::active`] by the owner of the document ([`owner_key`]).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     active_for_owners: BTreeMap<String, Duration>,
     /// Boxed, because a map allocates space for eleven entries, and nearly every site has one host.

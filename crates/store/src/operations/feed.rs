@@ -28,7 +28,7 @@ impl Store {
         Ok(self.feed_page(after, entries_max).await?.entries)
     }
 
-    /// Like [`Self::feed_read`], with the position to read from next, so that readers do not read damaged entries again.
+    /// Entries of the feed after a position, with the position to read from next, so that indexers do not read damaged entries again.
     ///
     /// # Errors
     ///

@@ -22,8 +22,8 @@ impl Store {
         self.visits_together(&[VisitWrite::new(token, visit)?]).await?.pop().unwrap_or_else(|| lost(token))
     }
 
-    /// Like [`Self::visit_save`], for visits that end at the same time: in one transaction, or one by one if one of them cannot be saved.
-    /// Each visit has its own result.
+    /// Saves visits that end at the same time: in one transaction, or one by one if one of them cannot be saved. Each visit has its own
+    /// result.
     ///
     /// # Errors
     ///

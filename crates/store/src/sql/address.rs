@@ -2,8 +2,7 @@
 //!
 //! The owner of an address limits its own requests in memory, and stores the time from which the next one may be sent (`next_ok_at_ms`).
 //! Each other worker reserves a time after it and after all earlier reservations (`reserved_until_ms`). The owner reads the reserved times
-//! in the statement that stores its own clock. Both statements lock the
-//! row of the address, so each sees the requests of the other.
+//! in the statement that stores its own clock. Both statements lock the row of the address, so each sees the requests of the other.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;

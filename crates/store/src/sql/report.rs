@@ -57,8 +57,8 @@ pub(crate) async fn report_save(
 /// cannot delete them.
 const PROTECTED_PER_SITE: i64 = 10;
 
-/// Deletes the latest report about the site with the most reports, if it has more than `of_site` and [`PROTECTED_PER_SITE`]. Returns whether one
-/// was deleted.
+/// Deletes the latest report about the site with the most reports, if it has more than `of_site` and [`PROTECTED_PER_SITE`]. Returns
+/// whether one was deleted.
 async fn report_displace(connection: &mut Connection, of_site: i64) -> Outcome<bool> {
     let displaced = sqlx::query(
         "DELETE FROM report WHERE id =
