@@ -18,7 +18,7 @@ use store::{SiteManifestSize, StoredManifest};
 use super::mcp_servers::has_server;
 use crate::manifests::Kept;
 
-/// Maximum lengths of a name and a version in the registry.
+/// Maximum numbers of characters of a name, which is ASCII, and of a version in the registry.
 pub(super) const NAME_CHARS_MAX: usize = 200;
 pub(super) const VERSION_CHARS_MAX: usize = 255;
 /// Version of servers that declare none.

@@ -325,7 +325,9 @@ mod tests {
                              "remotes": remotes });
         let read = RegistryEntry::of_server(&server).unwrap();
         assert_eq!(read.sites.len(), SITES_MAX);
-        assert!(read.name.unwrap().len() <= 2_000 && read.version.unwrap().len() <= VERSION_CHARS_MAX);
+        assert!(
+            read.name.unwrap().len() <= 2_000 && read.version.unwrap().chars().count() <= VERSION_CHARS_MAX
+        );
     }
 
     #[test]

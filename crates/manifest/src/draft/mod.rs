@@ -16,7 +16,7 @@ mod texts;
 pub(crate) use addresses::Places;
 pub(crate) use credentials::restrict_to_needing;
 pub(crate) use lists::FINDINGS as LIST_FINDINGS;
-pub(crate) use texts::{description, name, tags, title};
+pub(crate) use texts::{LINE_BYTES_MAX, NAME_BYTES_MAX, description, name, tags, title};
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};

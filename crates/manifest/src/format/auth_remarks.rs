@@ -36,7 +36,7 @@ pub(super) struct AuthRemarks {
 impl AuthRemarks {
     /// Reads a line, which may be below a heading about credentials, or belong to the list item above it.
     pub(super) fn read_line(&mut self, line: &str, is_of_auth: bool, is_nested: bool) {
-        if line.is_empty() || line.len() > draft::DESCRIPTION_CHARS_MAX {
+        if line.is_empty() || line.len() > draft::LINE_BYTES_MAX {
             return;
         }
         let is_title = line.starts_with("# ");

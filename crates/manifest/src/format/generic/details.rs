@@ -88,7 +88,7 @@ pub(super) fn describe_response(object: &Object<'_>, capability: &mut Capability
     let described = object.text_of(&["response_description", "responseDescription"]);
     let is_media_type = |text: &&str| {
         let types = ["application/", "text/", "image/", "audio/", "video/"];
-        types.iter().any(|start| text.starts_with(start)) && text.len() <= draft::NAME_CHARS_MAX
+        types.iter().any(|start| text.starts_with(start)) && text.len() <= draft::NAME_BYTES_MAX
     };
     let media_type = object.text("type").filter(is_media_type);
     if described.is_none() && media_type.is_none() {
