@@ -199,7 +199,7 @@ async fn housekeeping(context: &DaemonContext) -> Result<String, StoreError> {
 fn retention_text(retained: &Retained) -> String {
     let Retained { feed_entries, versions, .. } = retained;
     let waits = retained.feed_held_back_by.as_ref().map_or(String::new(), |reader| {
-        tracing::warn!(reader, "feed entries are retained for a reader that has not read them");
+        tracing::warn!(reader, "feed entries are retained for an indexer that has not read them");
         format!("; older changes are kept until the indexer {reader} has read them")
     });
     format!("{feed_entries} changes and {versions} versions removed by age{waits}")

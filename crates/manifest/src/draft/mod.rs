@@ -1,9 +1,9 @@
-//! The manifest under construction, which every reader fills.
+//! The manifest under construction, which every parser fills.
 //!
-//! A reader takes three kinds of steps, in any order:
+//! A parser takes three kinds of steps, in any order:
 //! - `draft.check(&object, &SHAPE)` reports every field of a shape that is missing, mistyped or malformed;
 //! - `draft.manifest.… = …` fills the model from the lenient getters of [`Object`];
-//! - `draft.begin(…)` begins a capability, the reader fills it, `draft.push(…)` completes and keeps it.
+//! - `draft.begin(…)` begins a capability, the parser fills it, `draft.push(…)` completes and keeps it.
 //!
 //! The draft holds the caps (findings, capabilities), infers missing values, and assesses conformance at the end.
 

@@ -1,7 +1,7 @@
 //! Parts of other formats inside a document of any format: an MCP server in an agent card, operations in a plugin, terms of payment,
 //! contacts, addresses of further documents.
 //!
-//! Adds only parts that the reader of the format has not read. A call with a known method and address is not added again.
+//! Adds only parts that the parser of the format has not read. A call with a known method and address is not added again.
 
 use std::collections::HashSet;
 

@@ -59,7 +59,7 @@ pub(crate) struct StatedAuth {
 }
 
 impl StatedAuth {
-    /// Reads a line with its indentation, before any other reader does.
+    /// Reads a line with its indentation, before any other parser does.
     pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
         let (is_nested, line) = (line.starts_with([' ', '\t']), line.trim());
         self.place(draft);

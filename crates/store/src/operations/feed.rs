@@ -9,7 +9,7 @@ use crate::StoreError;
 use crate::convert::millis;
 use crate::model::{FeedEntry, FeedPage, FeedPosition};
 
-/// Maximum number of batches of one call, so that busy writers do not block a reader.
+/// Maximum number of batches of one call, so that busy writers do not block a reader of the feed.
 const SEQUENCE_BATCHES_MAX: u32 = 20;
 
 impl Store {
