@@ -70,7 +70,7 @@ string_enum! {
         OverBudget = "over_budget",
         /// The visit is resumed.
         Resumed = "resumed",
-        /// The owner opted out.
+        /// The site owner opted out.
         OptedOut = "opted_out",
         /// The proof of the site's owner must be checked.
         OwnersProof = "owners_proof",

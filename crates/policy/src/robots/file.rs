@@ -32,7 +32,7 @@ pub struct CrawlDelay {
 }
 
 string_enum! {
-    /// A problem or remark that is reported to the owner of a file.
+    /// A problem or remark that is reported to the site owner.
     RobotsNoteKind, "robots note" {
         /// The file is an HTML page.
         Html = "html",

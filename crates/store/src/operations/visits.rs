@@ -11,7 +11,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::LeaseLost`] when the lease is no longer held, [`StoreError::Blocked`] when the owner opted out during the
+    /// [`StoreError::LeaseLost`] when the lease is no longer held, [`StoreError::Blocked`] when the site owner opted out during the
     /// visit. Nothing is written then.
     #[boxed]
     pub async fn visit_save(
