@@ -263,7 +263,7 @@ impl CatalogEntry {
         }
     }
 
-    /// Whether the entry is marked for such a text.
+    /// Whether the entry is marked because one of its texts addresses the model that reads it.
     pub(crate) fn addresses_reader(&self) -> bool {
         self.metadata.contains_key(ADDRESSES_READER)
     }

@@ -21,7 +21,7 @@ pub(crate) const NOTHING_HERE: &str = "there is nothing at this address";
 
 /// Maximum length of a detail in characters: it may repeat client input.
 const DETAIL_CHARS_MAX: usize = 1_500;
-/// Maximum length of a parameter name in characters, for the same reason.
+/// Maximum length of a parameter name in characters: it may repeat client input.
 const PARAMETER_CHARS_MAX: usize = 100;
 
 /// An error response. Boxed to keep `Result`s small.

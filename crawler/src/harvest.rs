@@ -35,11 +35,11 @@ pub(crate) enum Incomplete {
 /// Which entries are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// All. What is missing is removed.
+    /// All entries. Stored entries that are missing are removed.
     Whole,
-    /// Those that have changed since this time.
+    /// Entries that have changed since this time.
     Changes { since: DateTime<Utc> },
-    /// Those that the operator's query selects.
+    /// Entries that the operator's query selects.
     Selected,
 }
 

@@ -79,7 +79,7 @@ pub(crate) trait PagedRegistry {
 
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str>;
 
-    /// What to do if the server is no such registry.
+    /// What to do if the server is not a registry of this kind.
     fn advice(&self) -> &'static str;
 }
 

@@ -22,7 +22,7 @@ const URL_BYTES_MAX: usize = 2_048;
 const TEXT_CHARS_MAX: usize = 200;
 /// Maximum number of listings in an answer for a model, or of registries that are named beside an entry.
 const BRIEF_MAX: usize = 5;
-/// Maximum characters of each text of such a listing.
+/// Maximum characters of each text of a listing in an answer for a model.
 const BRIEF_CHARS_MAX: usize = 200;
 
 /// An entry of another registry about the site.

@@ -282,7 +282,7 @@ const PARAMETER_KEYS: &[&str] = &[
     "requestSchema",
     "request_schema",
 ];
-/// Those of them whose empty value means that the call takes no parameters. An empty schema accepts any.
+/// Members with parameters whose empty value means that the call takes none. An empty schema, in contrast, accepts any.
 const STATEMENT_KEYS: &[&str] = &["parameters", "params", "input", "inputs", "arguments", "args"];
 /// Members with the parameters of one part of a request.
 const PARAMETER_KEYS_BY_LOCATION: &[(&[&str], Location)] = &[

@@ -137,9 +137,9 @@ pub(crate) struct Target {
 /// Whether a worker owns an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tenure {
-    /// It limits the requests to the address. This includes a crawler without a fleet.
+    /// This worker limits the requests to the address. This includes a crawler without a fleet.
     Owner,
-    /// Another worker does, so the time of each request is reserved.
+    /// Another worker limits the requests to the address, so this one reserves a time for each request.
     Guest,
 }
 

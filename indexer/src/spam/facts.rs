@@ -50,7 +50,7 @@ pub(crate) struct PublisherFacts {
     pub(crate) has_own_name: bool,
     #[serde(flatten)]
     pub(crate) listing: Listing,
-    /// Those of the other manifests of the site.
+    /// The listings of the other manifests of the site.
     #[serde(skip)]
     pub(crate) listings: Vec<Listing>,
     pub(crate) links: BTreeSet<SiteName>,

@@ -53,7 +53,7 @@ pub(crate) fn keep(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Members with the names and accounts of the service on blockchains.
 const IDENTITY_KEYS: &[&str] = &["identity", "identities", "wallets"];
-/// Maximum number of members of such an object, all of which are texts.
+/// Maximum number of members of an object with names and accounts. All of them are texts.
 const IDENTITY_MAX: usize = 20;
 
 /// Keeps the accounts of the service, if the document names them outside its terms of payment: `"identity": {"bitcoin": "bc1…"}`.

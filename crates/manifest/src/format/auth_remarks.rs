@@ -240,7 +240,7 @@ fn names_environment(heading: &str) -> bool {
     )
 }
 
-/// The secret of a line below such a heading: `SHOP_API_KEY - Required: key of the shop`.
+/// The secret of a line below a heading that announces environment variables: `SHOP_API_KEY - Required: key of the shop`.
 fn secret_in(line: &str) -> Option<Auth> {
     let line = line.trim_start_matches(['-', '*', '+', ' ', '`']);
     let end =

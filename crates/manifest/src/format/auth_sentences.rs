@@ -14,7 +14,7 @@ pub(super) enum LinePosition {
     Intro,
     /// Below a heading about credentials.
     Auth,
-    /// In a block of code below such a heading.
+    /// In a block of code below a heading about credentials.
     CodeOfAuth,
     Other,
 }

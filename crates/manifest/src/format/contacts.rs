@@ -7,7 +7,7 @@ use crate::draft::{self, Draft};
 use crate::object::Object;
 use crate::text;
 
-/// Maximum number of such contacts of one document that are kept.
+/// Maximum number of contacts for a specific purpose of one document that are kept.
 const CONTACTS_MAX: usize = 20;
 
 /// Keeps contact addresses for a specific purpose, in addition to the general contact: `security_contact`, `security_email`.

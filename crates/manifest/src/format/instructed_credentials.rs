@@ -19,7 +19,7 @@ const OBLIGED: &[&str] =
     &["include", "send", "pass", "provide", "carry", "contain", "have", "set", "authenticate", "be"];
 /// Verbs before credentials that a call accepts but does not need.
 const ACCEPTING: &[&str] = &["accepts", "accept", "supports"];
-/// Words after such a verb.
+/// Words after a verb of [`ACCEPTING`].
 const ALSO: &[&str] = &["also", "optionally"];
 /// Labels of the credentials of a call.
 const LABELS: &[&str] = &["auth", "authentication", "authorization"];

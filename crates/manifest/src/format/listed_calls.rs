@@ -176,7 +176,7 @@ impl<'t> Call<'t> {
     }
 }
 
-/// Maximum number of words between the method and "to" in such a sentence.
+/// Maximum number of words between the method and "to" in a sentence that names a call.
 const WORDS_BEFORE_ADDRESS_MAX: usize = 8;
 
 /// The address in a word, without the punctuation around it and without a last value that is truncated: `/tokens?address=` of

@@ -150,7 +150,7 @@ impl Described {
     }
 }
 
-/// Whether a text contains the beginning of such a sentence.
+/// Whether a text contains the beginning of a sentence that names required credentials.
 fn may_require(text: &str) -> bool {
     // "requires", "needs", "with API-key", "with an API key"
     [*b"equi", *b"need", *b"Need", *b"h AP", *b"h ap", *b"n AP"]

@@ -197,7 +197,7 @@ impl VerifyingKey {
     pub(super) fn of_multibase(text: &str, algorithm: Algorithm) -> Result<Self, Refusal> {
         /// `ed25519-pub` as an unsigned varint.
         const ED25519_PUB: [u8; 2] = [0xed, 0x01];
-        /// Slightly more than the bytes of such a key in base58 with its `z`.
+        /// Slightly more than the bytes of an Ed25519 key in base58 with its `z`.
         const ENCODED_BYTES_MAX: usize = 64;
         let unread = || Refusal::unresolvable("the key is not an Ed25519 key in base58 (z6Mk…)".to_owned());
         let encoded =

@@ -222,7 +222,7 @@ pub struct SemanticTypeCount {
     pub capabilities: u64,
     /// Number of these capabilities whose publisher declared the type.
     pub declared: u64,
-    /// Sites with such a capability.
+    /// Sites with one of these capabilities.
     pub sites: u64,
 }
 
@@ -232,7 +232,7 @@ pub struct NamespaceCount {
     pub namespace: String,
     /// Capabilities of any of its types, each counted once.
     pub capabilities: u64,
-    /// Sites with such a capability.
+    /// Sites with one of these capabilities.
     pub sites: u64,
 }
 

@@ -148,7 +148,7 @@ fn calls_shown(object: &Object<'_>) -> Option<(String, Value)> {
 
 /// Members of an example that is a call.
 const SHOWN_KEYS: &[&str] = &["input", "output", "request", "response", "params", "arguments", "result"];
-/// Maximum number of such examples of one element, and maximum number of bytes of them together. Larger ones are not kept.
+/// Maximum number of examples of one element that are calls, and maximum number of bytes of all of them. Larger ones are not kept.
 const SHOWN_MAX: usize = 10;
 const SHOWN_BYTES_MAX: usize = 8 * 1_024;
 

@@ -14,7 +14,7 @@ const TOOLS_MAX: usize = 50;
 const TEXT_CHARS_MAX: usize = 600;
 /// Maximum length in bytes of the name of a tool, which is ASCII.
 const NAME_BYTES_MAX: usize = 64;
-/// Phrases that name such an endpoint, in lower case.
+/// Phrases that name the endpoint of an MCP server, in lower case.
 const ENDPOINT_PHRASES: &[&str] = &[
     "mcp endpoint",
     "mcp server endpoint",
