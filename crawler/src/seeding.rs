@@ -177,7 +177,8 @@ impl Seeding {
         })
     }
 
-    /// Reads sources on a thread and adds their seeds, until `stop`. If the database is unavailable, tries again until the crawl is stopped.
+    /// Reads sources on a thread and adds their seeds, until `stop`. If the database is unavailable, tries again until the crawl is
+    /// stopped.
     async fn add(
         &mut self,
         sources: Vec<(String, SourceContent)>,

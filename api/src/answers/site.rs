@@ -78,7 +78,7 @@ pub(crate) struct SiteAnswer {
     pub(crate) hosts: Vec<HostLine>,
     /// How many hosts there are.
     pub(crate) hosts_total: u64,
-    /// Excludes URLs that only clients or other sites named and that have no manifest, because strangers chose the text of these URLs.
+    /// Excludes URLs that only clients or other sites named and that have no manifest, because others chose the text of these URLs.
     pub(crate) resources: Vec<ResourceLine>,
     /// Number of excluded URLs: named by clients or other sites alone, without a manifest.
     pub(crate) submitted_without_manifest: u64,

@@ -40,7 +40,8 @@ pub(super) struct Documents<'a> {
 impl<'a> Documents<'a> {
     pub(super) fn of(answer: &'a SiteAnswer) -> Self {
         let all = || answer.resources.iter().filter_map(document);
-        // as in searches: a document without capabilities, such as a malformed one, does not silence those of a host
+        // as in searches: a document without capabilities, such as a malformed one, does not prevent the documents of a host from speaking
+        // for the site
         let counts =
             |manifest: &ManifestLine| manifest.format.is_indexable() && manifest.capabilities_total > 0;
         let speaker = speaker(
@@ -74,7 +75,7 @@ impl<'a> Documents<'a> {
         self.speaking.iter().copied().chain(of_users).collect()
     }
 
-    /// The first statement about the site itself; `None` if several customers have its hosts.
+    /// The first statement about the site itself; `None` if its hosts belong to several customers.
     pub(super) fn first(&self, of: fn(&Profile) -> &Option<String>) -> Option<String> {
         let mut speaking = self.speaking.iter().filter(|_| self.has_one_publisher);
         speaking.find_map(|manifest| of(&manifest.profile).clone())

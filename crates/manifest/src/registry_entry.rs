@@ -166,9 +166,9 @@ impl ListingRank {
     }
 }
 
-/// The host of the publisher that an identifier names: `org.example/weather` of a server, `urn:air:example.org:…` of an agent. `None` if it is
-/// not public, and for the name of an account at a code host. In the identifier of an agent, a site of its own below such a host, such as
-/// `someone.github.io`, is a publisher.
+/// The host of the publisher that an identifier names: `org.example/weather` of a server, `urn:air:example.org:…` of an agent. `None` if it
+/// is not public, and for the name of an account at a code host. In the identifier of an agent, a site of its own below such a host, such
+/// as `someone.github.io`, is a publisher.
 pub fn registry_publisher(identifier: &str) -> Option<Host> {
     if is_identifier(identifier) {
         let host = Host::parse(publisher_of(identifier)).ok().filter(is_public)?;

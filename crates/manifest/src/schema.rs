@@ -147,7 +147,8 @@ impl Parameters {
         Some(Value::Object(schema))
     }
 
-    /// The schema of a call that states its parameters. An empty statement means that the call takes none, unless its address has variables.
+    /// The schema of a call that states its parameters. An empty statement means that the call takes none, unless its address has
+    /// variables.
     pub(crate) fn finish_stated(self, invocation: &Invocation) -> Option<Value> {
         self.finish().or_else(|| without_parameters(invocation))
     }

@@ -22,7 +22,8 @@ const BYTES_MAX: usize = 8 * 1_024;
 const TEXT_CHARS_MAX: usize = 1_024;
 /// Maximum number of bytes of the manifest that are searched for parts of its texts.
 const SEARCHED_BYTES_MAX: usize = 2 * 1_024 * 1_024;
-/// Maximum number of bytes of a manifest as JSON with which a document is compared. The values of a document with a larger one are not kept.
+/// Maximum number of bytes of a manifest as JSON with which a document is compared. The values of a document with a larger one are not
+/// kept.
 const RECORD_BYTES_MAX: usize = 1_024 * 1_024;
 /// Maximum number of bytes of a text that are compared. Parsers truncate long texts.
 const COMPARED_BYTES_MAX: usize = 96;

@@ -238,8 +238,8 @@ impl Pace {
     }
 
     /// Waits for the rate limit of the process, writes the clocks of the request, and returns at the time at which it is to be sent. If the
-    /// database takes longer than allowed for, or another worker uses the address at that time, writes later clocks. Clocks are written only
-    /// while this worker holds the lease of the site and, in a fleet, the membership under which it owns the address.
+    /// database takes longer than allowed for, or another worker uses the address at that time, writes later clocks. Clocks are written
+    /// only while this worker holds the lease of the site and, in a fleet, the membership under which it owns the address.
     pub(crate) async fn write_clocks(
         &self,
         target: &Target,

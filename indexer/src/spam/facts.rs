@@ -68,8 +68,8 @@ pub(crate) struct Listing {
 }
 
 impl PublisherFacts {
-    /// The facts of a manifest whose publisher is known; `None` for other manifests, which users of the site may have written. `sketches` are
-    /// the fingerprints of its capabilities.
+    /// The facts of a manifest whose publisher is known; `None` for other manifests, which users of the site may have written. `sketches`
+    /// are the fingerprints of its capabilities.
     pub(crate) fn of(stored: &StoredManifest, sketches: impl Iterator<Item = u64>) -> Option<Self> {
         if !may_speak(stored.named_by, stored.publisher) {
             return None;

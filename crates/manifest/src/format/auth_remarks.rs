@@ -1,5 +1,5 @@
-//! Remarks about the credentials of a service: where and how they are obtained, their form, their scopes, the page about them, the secrets in
-//! the environment variables of a client, "No login or subscription".
+//! Remarks about the credentials of a service: where and how they are obtained, their form, their scopes, the page about them, the secrets
+//! in the environment variables of a client, "No login or subscription".
 //!
 //! Completes the credentials that other sentences state. Only secrets of the environment and the statement that nobody has to log in add
 //! credentials.
@@ -63,8 +63,8 @@ impl AuthRemarks {
         self.read_no_login(line, is_nested);
     }
 
-    /// Reads a list item that says that nobody has to log in. Below a heading or a label about a part of the service, the item is about that
-    /// part. Other lines may be about the calls of their section.
+    /// Reads a list item that says that nobody has to log in. Below a heading or a label about a part of the service, the item is about
+    /// that part. Other lines may be about the calls of their section.
     fn read_no_login(&mut self, line: &str, is_nested: bool) {
         if !line.starts_with(['-', '*', '+']) || line.starts_with("**") {
             let is_sentence = line.ends_with(['.', '!']);

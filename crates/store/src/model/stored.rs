@@ -28,7 +28,8 @@ pub struct StoredManifest {
     pub training: PolicyChoice,
     /// Who names the document. For a manifest that a program of an earlier schema wrote, only the URL determines it until the next visit.
     pub named_by: NamedBy,
-    /// Who publishes the document. For a manifest that a program of an earlier schema wrote, only the URL determines it until the next visit.
+    /// Who publishes the document. For a manifest that a program of an earlier schema wrote, only the URL determines it until the next
+    /// visit.
     pub publisher: Publisher,
     pub status: Status,
     /// When any version was first seen.

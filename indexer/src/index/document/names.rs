@@ -49,8 +49,8 @@ pub(in crate::index) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<Strin
     exact
 }
 
-/// The name of the site: words of the manifest's and the provider's name, and the label of the domain if the site or the owner of one of its
-/// hosts publishes the manifest.
+/// The name of the site: words of the manifest's and the provider's name, and the label of the domain if the site or the owner of one of
+/// its hosts publishes the manifest.
 pub(super) fn site_words(stored: &StoredManifest) -> Vec<String> {
     let manifest = &stored.manifest;
     let site = manifest.url.site();

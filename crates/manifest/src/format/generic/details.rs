@@ -126,7 +126,8 @@ fn examples(value: &Value) -> Vec<&str> {
     }
 }
 
-/// The examples of an element that are calls with their input and output, as published, without those that may hold a secret: `{"input": {"q": "tea"}, "output": {"n": 1}}`.
+/// The examples of an element that are calls with their input and output, as published, without those that may hold a secret: `{"input":
+/// {"q": "tea"}, "output": {"n": 1}}`.
 fn calls_shown(object: &Object<'_>) -> Option<(String, Value)> {
     let is_call =
         |item: &&Value| SHOWN_KEYS.iter().any(|key| item.get(key).is_some_and(|part| !part.is_null()));
