@@ -298,7 +298,7 @@ impl CatalogEntry {
     }
 }
 
-/// Whether a reader could take a member of this name for a fact of this registry: by the last part of the name, in any case and with any
+/// Whether a client could take a member of this name for a fact of this registry: by the last part of the name, in any case and with any
 /// separators.
 fn is_own_fact(name: &str) -> bool {
     folded(name).contains("agentdex") || is_named(name, &OWN_FACTS)
