@@ -98,7 +98,7 @@ function waitForButtons() {
 document.addEventListener("refreshed", waitForButtons);
 waitForButtons();
 
-// A link to a fold, or to something inside, opens it and those around it.
+// A link to a collapsed section, or to something inside, opens it and those around it.
 function openFold() {
   const target = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
   let fold = target?.closest("details");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use runtime::Shares;
 
 use crate::buffers::BUFFERED_BYTES_MAX;
-use crate::limits::{LimitsConfig, at_once};
+use crate::limits::{LimitsConfig, per_process_limit};
 
 /// Maximum number of concurrent connections: at 50 kB each, at most a hundred megabytes. Further ones wait in the kernel's queue.
 pub(crate) const CONNECTIONS_MAX: usize = 2_000;
@@ -14,12 +14,12 @@ pub(crate) const CONNECTIONS_MAX: usize = 2_000;
 pub(crate) const REQUESTS_MAX: usize = 512;
 /// Maximum number of concurrent event streams: each costs a connection and one statement per second.
 const STREAMS_MAX: usize = 100;
-/// Maximum number of them for one client.
+/// Maximum number of concurrent event streams of one client.
 const STREAMS_OF_CLIENT_MAX: usize = 25;
 /// Maximum number of concurrent exports: each reads the whole database, and keeps a page of manifests in memory. Seven greedy clients can
 /// use them all.
 const EXPORTS_MAX: usize = 8;
-/// Maximum number of them for one client.
+/// Maximum number of concurrent exports of one client.
 const EXPORTS_OF_CLIENT_MAX: usize = 2;
 
 /// Resources in use by clients.
@@ -35,8 +35,8 @@ pub(crate) struct Capacity {
 impl Capacity {
     pub(crate) fn new(limits: &LimitsConfig) -> Self {
         Self {
-            connections: Shares::shrinking(CONNECTIONS_MAX, at_once(limits.connections_per_client)),
-            requests: Shares::shrinking(REQUESTS_MAX, at_once(limits.requests_per_client)),
+            connections: Shares::shrinking(CONNECTIONS_MAX, per_process_limit(limits.connections_per_client)),
+            requests: Shares::shrinking(REQUESTS_MAX, per_process_limit(limits.requests_per_client)),
             buffered_bytes: Shares::shrinking(BUFFERED_BYTES_MAX, limits.buffered_bytes_per_client()),
             streams: Shares::shrinking(STREAMS_MAX, STREAMS_OF_CLIENT_MAX),
             exports: Shares::shrinking(EXPORTS_MAX, EXPORTS_OF_CLIENT_MAX),
@@ -45,8 +45,8 @@ impl Capacity {
 
     /// Changes the limits of each client, from the next request on.
     pub(crate) fn set_limits(&self, limits: &LimitsConfig) {
-        self.connections.set_client_max(at_once(limits.connections_per_client));
-        self.requests.set_client_max(at_once(limits.requests_per_client));
+        self.connections.set_client_max(per_process_limit(limits.connections_per_client));
+        self.requests.set_client_max(per_process_limit(limits.requests_per_client));
         self.buffered_bytes.set_client_max(limits.buffered_bytes_per_client());
     }
 }
@@ -78,7 +78,7 @@ mod tests {
         let capacity = Capacity::new(&LimitsConfig::default());
         for shares in [&capacity.connections, &capacity.requests, &capacity.streams] {
             let take = |number: u8| shares.take(IpAddr::V4(Ipv4Addr::new(192, 0, 2, number)), 1);
-            // four clients with a quarter each held everything
+            // with a fixed limit of a quarter, four clients would hold everything
             let greedy: Vec<Share> =
                 (1..=8).flat_map(|number| std::iter::from_fn(move || take(number).ok())).collect();
             let others: Vec<Share> = (9..=12).map(|number| take(number).unwrap()).collect();

@@ -263,7 +263,7 @@ impl CatalogEntry {
         }
     }
 
-    /// Whether the entry is marked for such a text.
+    /// Whether the entry is marked because one of its texts addresses the model that reads it.
     pub(crate) fn addresses_reader(&self) -> bool {
         self.metadata.contains_key(ADDRESSES_READER)
     }
@@ -298,7 +298,7 @@ impl CatalogEntry {
     }
 }
 
-/// Whether a reader could take a member of this name for a fact of this registry: by the last part of the name, in any case and with any
+/// Whether a client could take a member of this name for a fact of this registry: by the last part of the name, in any case and with any
 /// separators.
 fn is_own_fact(name: &str) -> bool {
     folded(name).contains("agentdex") || is_named(name, &OWN_FACTS)

@@ -142,7 +142,7 @@ pub struct ApiSettings {
     pub styleguide: bool,
     /// Rate and concurrency limits; read from the file only.
     pub limits: LimitsConfig,
-    /// `public`, or `keys` to admit readers with keys only; read from the file only.
+    /// `public`, or `keys` to admit clients with an API key only; read from the file only.
     pub reads: Reads,
     pub index_from: Option<SnapshotLocation>,
     /// Base URLs of registries that a search also queries; read from the file only.

@@ -36,7 +36,8 @@ const RECHECK_EVERY: Duration = Duration::from_mins(10);
 /// This is slightly more than the crawler requests from one host in a day, so submissions cannot use up the limit on the URLs of a site.
 const SUBMITTED_URLS: NonZeroU32 = NonZeroU32::new(50).unwrap();
 const SUBMITTED_URL_EVERY: Duration = Duration::from_mins(30);
-/// The same for one client, so that a few clients cannot use up the limit of a site.
+/// URLs of one site that one client may submit in a burst, and the interval after which it may submit another. A few clients cannot use up
+/// [`SUBMITTED_URLS`].
 const SUBMITTED_URLS_OF_CLIENT: NonZeroU32 = NonZeroU32::new(10).unwrap();
 const SUBMITTED_URL_OF_CLIENT_EVERY: Duration = Duration::from_hours(2);
 
@@ -77,7 +78,7 @@ pub struct LimitsConfig {
 
 impl LimitsConfig {
     pub(crate) fn buffered_bytes_per_client(&self) -> usize {
-        at_once(self.buffered_mib_per_client).saturating_mul(1024 * 1024)
+        per_process_limit(self.buffered_mib_per_client).saturating_mul(1024 * 1024)
     }
 
     /// The share of this process in a limit of all replicas; at least one.
@@ -86,8 +87,8 @@ impl LimitsConfig {
     }
 }
 
-/// A limit on concurrency, which applies to each process: it has its own memory and connections.
-pub(crate) fn at_once(limit: NonZeroU32) -> usize {
+/// A limit that is not divided by the number of replicas, because each process has its own memory and connections.
+pub(crate) fn per_process_limit(limit: NonZeroU32) -> usize {
     usize::try_from(limit.get()).unwrap_or(usize::MAX)
 }
 
@@ -338,7 +339,7 @@ impl Exhausted {
         self.explained(when)
     }
 
-    /// The same with a detail that says when another request is accepted.
+    /// The 429 response with the limit, for a detail that already says when another request is accepted.
     pub(crate) fn explained(self, detail: String) -> Problem {
         Problem::too_many(detail, self.retry_after_s).with_quota(self.quota)
     }
@@ -425,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn replicas_share_one_rate_limit() {
+    fn divides_rate_limits_by_the_number_of_replicas() {
         let number = |number: u32| NonZeroU32::new(number).unwrap();
         let config =
             LimitsConfig { reads_burst: number(9), submissions_per_hour: number(3), ..Default::default() };

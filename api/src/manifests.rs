@@ -162,7 +162,7 @@ impl ManifestPermits {
         permit.map_err(|_| capacity_problem("bytes", LimitReached::All))?
     }
 
-    /// The same without a time limit, for work that no request waits for.
+    /// Waits for a permit without a time limit, for work that no request waits for.
     async fn acquire_in_background(&self, client: Client, bytes: u64) -> Result<Permit, Problem> {
         let permits = if bytes <= SMALL_BYTES { &self.small } else { &self.large };
         let amount = usize::try_from(bytes.max(LEAST_BYTES)).unwrap_or(usize::MAX);

@@ -1,7 +1,7 @@
 //! Prometheus metrics of the API.
 //!
-//! Labels have few values: the template of the route, the method, and the class of the status; never clients or queries. Readers with keys
-//! are labelled by the names that the operator gave them.
+//! Labels have few values: the template of the route, the method, and the class of the status; never clients or queries. API keys are
+//! labelled by the names that the operator gave them.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -83,7 +83,7 @@ pub(crate) fn rejected(reason: &'static str) {
     counter!("agentdex_api_turned_away_total", "reason" => reason).increment(1);
 }
 
-/// A request with the key of a reader. Operators name the readers, and there are at most a thousand.
+/// A request with an API key. Operators name the keys, and there are at most a thousand.
 pub(crate) fn reader_request(reader: &str, is_within_limit: bool) {
     let outcome = if is_within_limit { "admitted" } else { "refused" };
     counter!("agentdex_api_reader_requests_total", "reader" => reader.to_owned(), "outcome" => outcome)

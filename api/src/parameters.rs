@@ -74,8 +74,8 @@ impl QueryPairs {
         Err(Problem::bad_request(detail).with_parameter(&shown(name)).with_known(known))
     }
 
-    /// Like [`Self::only`] for routes that also serve a page. A page drops unknown parameters: newsletters and social networks append
-    /// their own to the links that people share.
+    /// Rejects unknown parameters, except for pages, which drop them: newsletters and social networks append their own to the links that
+    /// people share.
     pub(crate) fn known(self, context: &RequestContext, known: &[&str]) -> Result<Self, Problem> {
         if context.wants_page() {
             let kept = self.0.into_iter().filter(|(name, _)| known.contains(&name.as_str()));

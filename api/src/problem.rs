@@ -21,7 +21,7 @@ pub(crate) const NOTHING_HERE: &str = "there is nothing at this address";
 
 /// Maximum length of a detail in characters: it may repeat client input.
 const DETAIL_CHARS_MAX: usize = 1_500;
-/// Maximum length of a parameter name in characters, for the same reason.
+/// Maximum length of a parameter name in characters: it may repeat client input.
 const PARAMETER_CHARS_MAX: usize = 100;
 
 /// An error response. Boxed to keep `Result`s small.
@@ -154,7 +154,7 @@ impl Problem {
         problem
     }
 
-    /// Like it, with `Retry-After`.
+    /// A dependency is unavailable for about `retry_after_s` seconds (`Retry-After`).
     pub(crate) fn unavailable_for(detail: impl Into<String>, retry_after_s: u32) -> Self {
         let mut problem = Self::unavailable(detail);
         problem.0.retry_after_s = Some(retry_after_s);
@@ -175,13 +175,13 @@ impl Problem {
         self
     }
 
-    /// The same problem for clients of the official MCP registry.
+    /// Adds the member `error`, which clients of the official MCP registry read.
     pub(crate) fn for_mcp_registry(mut self) -> Self {
         self.0.error = Some(self.0.detail.clone());
         self
     }
 
-    /// The same problem for a caller that uses another name for the parameter.
+    /// Renames the parameter of the problem, for a caller that uses another name.
     pub(crate) fn renamed(mut self, parameter: &str, known_as: &str) -> Self {
         if self.0.parameter.as_deref() == Some(parameter) {
             self.0.parameter = Some(known_as.to_owned());

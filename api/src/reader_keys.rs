@@ -1,7 +1,8 @@
-//! Reader keys: each reader has its own limits, and access to an instance that requires a key for reads.
+//! API keys of clients (*readers* in the names of this code): each key has its own limits, and gives access to an instance that requires a
+//! key for reads.
 //!
 //! A key is sent as a bearer token, or, by a browser, as the password of HTTP Basic authentication (RFC 7617). Its hash is compared;
-//! logs and metrics contain the name of the reader, never the key.
+//! logs and metrics contain the name of the key, never the key itself.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -29,7 +30,7 @@ use crate::quota::RemainingQuota;
 
 /// How long the table of keys is cached. A revoked key is accepted for this time.
 const CACHED_FOR: Duration = Duration::from_secs(5);
-/// The same for requests with an unknown key, so that a new key is accepted soon.
+/// How long the table of keys is cached for requests with an unknown key. It is shorter, so that a new key is accepted soon.
 const CACHED_FOR_UNKNOWN: Duration = Duration::from_secs(1);
 /// How long a request waits for the table. Together with [`CACHED_FOR`], a revoked key is rejected within ten seconds.
 const READ_MAX: Duration = Duration::from_secs(2);
@@ -45,7 +46,7 @@ pub enum Reads {
     /// Everyone, within the limits of clients.
     #[default]
     Public,
-    /// Readers with keys, and programs on this machine.
+    /// Clients with an API key, and programs on this machine.
     Keys,
 }
 
@@ -78,7 +79,7 @@ impl Reads {
     }
 }
 
-/// A reader with a key, and its bucket of requests.
+/// An API key, and its bucket of requests.
 pub(crate) struct Reader {
     name: String,
     hash: KeyHash,
@@ -88,7 +89,7 @@ pub(crate) struct Reader {
     refused: AtomicU64,
 }
 
-/// The requests of a reader since this process started.
+/// The requests with one key since this process started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct ReaderUsage {
     name: String,
@@ -113,7 +114,7 @@ impl Reader {
         }
     }
 
-    /// One request of the reader's rate.
+    /// Takes one request from the rate of the key.
     pub(crate) fn take(&self) -> Result<RemainingQuota, Exhausted> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let taken = limits::take(&self.bucket, &());
@@ -163,14 +164,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Admission {
 
 type Readers = HashMap<KeyHash, Arc<Reader>>;
 
-/// The readers with keys, and when the table was read.
+/// All API keys, and when the table was read.
 #[derive(Clone)]
 struct ReaderTable {
     read_at: Instant,
     readers: Arc<Readers>,
 }
 
-/// The readers with keys, as of the last seconds.
+/// All API keys, as of the last seconds.
 #[derive(Default)]
 pub(crate) struct ReaderKeys {
     /// Locked only while it is copied.
@@ -180,7 +181,7 @@ pub(crate) struct ReaderKeys {
 }
 
 impl ReaderKeys {
-    /// The reader whose key a request has; `None` if the request has no key of a reader.
+    /// The API key that a request has; `None` if it has none.
     ///
     /// # Errors
     ///
@@ -205,7 +206,7 @@ impl ReaderKeys {
         readers.get(&hash).cloned().map(Some).ok_or_else(unknown)
     }
 
-    /// The readers with keys, by name, with their requests.
+    /// All API keys by name, with their requests.
     pub(crate) async fn usage(&self, store: &Store) -> Result<Vec<ReaderUsage>, Problem> {
         let readers = self.readers(store, CACHED_FOR).await?;
         let mut usage: Vec<ReaderUsage> = readers.values().map(|reader| reader.usage()).collect();
@@ -213,7 +214,7 @@ impl ReaderKeys {
         Ok(usage)
     }
 
-    /// The readers with keys. After `age`, one request reads the table again, while the others briefly use the previous table. While the
+    /// All API keys. After `age`, one request reads the table again, while the others briefly use the previous table. While the
     /// database is unavailable, all requests use the previous table. Without one, requests wait for the table, at most [`READ_MAX`].
     async fn readers(&self, store: &Store, age: Duration) -> Result<Arc<Readers>, Problem> {
         let last = self.last();
@@ -267,7 +268,7 @@ impl ReaderKeys {
     }
 }
 
-/// The readers with these keys. A reader that was in the previous table keeps its bucket and its counts.
+/// The table of these keys. A key that was in the previous table keeps its bucket and its counts.
 fn renewed(keys: &[ReaderKey], before: &Readers) -> Readers {
     let reader = |key: &ReaderKey| {
         let known = before.get(&key.hash).filter(|known| known.reads_per_second == key.reads_per_second);
@@ -276,7 +277,7 @@ fn renewed(keys: &[ReaderKey], before: &Readers) -> Readers {
     keys.iter().map(|key| (key.hash.clone(), reader(key))).collect()
 }
 
-/// The reader key in the value of `Authorization`; `None` if the value is anything else, such as an owner key.
+/// The API key in the value of `Authorization`; `None` if the value is anything else, such as an owner key.
 fn key_in(authorization: &str) -> Option<String> {
     if authorization.len() > HEADER_BYTES_MAX {
         return None;

@@ -1,6 +1,6 @@
 //! Makes texts of clients and publishers safe to repeat: removes hidden characters and limits the length.
 
-/// Characters that a reader cannot see: controls other than line ends and tabs, and those that reorder text.
+/// Characters that a person cannot see: controls other than line ends and tabs, and those that reorder text.
 pub(crate) fn is_hidden(character: char) -> bool {
     let reorders =
         matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

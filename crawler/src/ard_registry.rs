@@ -1,8 +1,9 @@
-//! Seeds from another registry of agents (ARD 0.91): its list (`GET /agents`, §5.3.5), or the results of its search (`POST /search`, §5.3.2).
+//! Seeds from another registry of agents (ARD 0.91): its list (`GET /agents`, §5.3.5), or the results of its search (`POST /search`,
+//! §5.3.2).
 //!
-//! The list is followed: after the first reading, only entries whose `updatedAt` is later than the last one are requested (Appendix A). ARD has
-//! no tombstones, so a reading of all entries removes those that are gone. A registry need not offer the list; then it is searched, as with
-//! words in `?q=`.
+//! The list is followed: after the first reading, only entries whose `updatedAt` is later than the last one are requested (Appendix A). ARD
+//! has no tombstones, so a reading of all entries removes those that are gone. A registry need not offer the list; then it is searched, as
+//! with words in `?q=`.
 
 use std::sync::Arc;
 

@@ -227,7 +227,8 @@ impl SeedSource {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or no line of it is a seed; the error names the file and a line. The report has the lines that are skipped.
+    /// If the file cannot be read, or no line of it is a seed; the error names the file and a line. The report has the lines that are
+    /// skipped.
     pub fn check_lines(&self, scope: SiteScope) -> Result<SeedReport, SeedError> {
         self.check_readable()?;
         let Self::File(path) = self else { return Ok(SeedReport::default()) };

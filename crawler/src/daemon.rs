@@ -1,6 +1,6 @@
 //! Scheduled tasks of a daemon: reading its seeds again, housekeeping, and a report.
 //!
-//! A task that fails is reported and runs again at its next time. A stop takes effect between two tasks.
+//! A task that fails is reported and runs again at its next time. A stop cancels a running task at its next await point.
 
 use std::sync::Arc;
 
@@ -30,11 +30,11 @@ pub(crate) struct DaemonContext {
     pub(crate) config: CrawlConfig,
     /// Shared with the visits, because requests for seed lists use the same clocks.
     pub(crate) tools: Tools,
-    /// Reports how reading the seeds ends, at the start and again.
+    /// Reports the result of each reading of the seeds, the first one included.
     pub(crate) seeds_monitor: Arc<TaskMonitor>,
 }
 
-/// Runs every task at its time, until stopped. Reading the seeds may take long, so it delays no other task.
+/// Runs every task at its scheduled time, until stopped. Reading the seeds can take long, so it has its own loop and delays no other task.
 pub(crate) fn start_schedules(context: &DaemonContext, tracker: &TaskTracker, stop: &CancellationToken) {
     for schedules in context.config.schedules.split_seeds() {
         let config = CrawlConfig { schedules, ..context.config.clone() };
@@ -71,11 +71,11 @@ async fn run_schedules(context: DaemonContext, stop: CancellationToken) {
                 ScheduledTask::Report => &report,
             };
             match (&result, task) {
-                // the operator requested the report, so it is logged at every level that shows warnings
-                (Ok(came_to), ScheduledTask::Report) => {
-                    tracing::info!(target: "crawler::progress", %task, result = came_to, "scheduled task done");
+                // the operator scheduled this report, so it has the target that is logged at `warn` too
+                (Ok(summary), ScheduledTask::Report) => {
+                    tracing::info!(target: "crawler::progress", %task, result = summary, "scheduled task done");
                 }
-                (Ok(came_to), _) => tracing::info!(%task, result = came_to, "scheduled task done"),
+                (Ok(summary), _) => tracing::info!(%task, result = summary, "scheduled task done"),
                 (Err(_), _) => {}
             }
             ended(tools, task, monitor, result).await;
@@ -91,11 +91,11 @@ async fn ended(
     monitor: &TaskMonitor,
     result: Result<String, TaskFailure>,
 ) {
-    let (came_to, result) = match result {
-        Ok(came_to) => (came_to, Ok(())),
+    let (summary, result) = match result {
+        Ok(summary) => (summary, Ok(())),
         Err(failure) => (format!("failed: {failure}"), Err(failure)),
     };
-    tools.events.write(Event::Scheduled { task: &task.to_string(), came_to: &came_to });
+    tools.events.write(Event::Scheduled { task: &task.to_string(), came_to: &summary });
     monitor.ended(result, clock::now()).await;
 }
 
@@ -115,11 +115,11 @@ pub(crate) async fn follow_seed_files(
         let Some(why) = why else { continue };
         let Some(read) = stop.run_until_cancelled(seeds_read_again(&context, &stop)).await else { return };
         match (&read, why) {
-            (Ok(came_to), ReadAgain::Changed) => {
-                tracing::info!(target: "crawler::progress", result = came_to, "a seed file has changed");
+            (Ok(summary), ReadAgain::Changed) => {
+                tracing::info!(target: "crawler::progress", result = summary, "a seed file has changed");
             }
-            (Ok(came_to), ReadAgain::Uncertain) => {
-                tracing::info!(result = came_to, "seed files read again");
+            (Ok(summary), ReadAgain::Uncertain) => {
+                tracing::info!(result = summary, "seed files read again");
             }
             (Err(failure), _) if failure.is_outage() => files.forget(),
             (Err(_), _) => {}
@@ -135,7 +135,7 @@ async fn seeds_read_again(context: &DaemonContext, stop: &CancellationToken) -> 
     seeds_result(&read, began).map(read_again_in_words)
 }
 
-/// The result of reading the seeds as that of a task, which fails if a source could not be read.
+/// Converts the result of reading the seeds to that of a task. The task failed if a source could not be read.
 pub(crate) fn seeds_result(
     read: &Result<SeedReport, CrawlError>,
     began: Instant,
@@ -182,15 +182,15 @@ async fn perform(
 async fn housekeeping(context: &DaemonContext) -> Result<String, StoreError> {
     let DaemonContext { config, tools, .. } = context;
     let Tools { store, priors, .. } = tools;
-    let kept = store.housekeeping(clock::now()).await?;
+    let done = store.housekeeping(clock::now()).await?;
     let sites = priors.re_estimate(store).await?;
     let retained = store.retain(&config.retention, clock::now()).await?;
     Ok(format!(
         "{} clocks of addresses and {} interrupted visits deleted, {} sites without manifests compacted, \
-         paths ranked by {sites} sites with manifests, {}",
-        kept.address_clocks,
-        kept.interrupted_visits,
-        kept.sites_compacted,
+         path statistics updated from {sites} sites with manifests, {}",
+        done.address_clocks,
+        done.interrupted_visits,
+        done.sites_compacted,
         retention_text(&retained)
     ))
 }
@@ -199,8 +199,8 @@ async fn housekeeping(context: &DaemonContext) -> Result<String, StoreError> {
 fn retention_text(retained: &Retained) -> String {
     let Retained { feed_entries, versions, .. } = retained;
     let waits = retained.feed_held_back_by.as_ref().map_or(String::new(), |reader| {
-        tracing::warn!(reader, "feed entries are retained for a reader that has not read them");
-        format!("; older changes wait for the reader {reader}")
+        tracing::warn!(reader, "feed entries are retained for an indexer that has not read them");
+        format!("; older changes are kept until the indexer {reader} has read them")
     });
     format!("{feed_entries} changes and {versions} versions removed by age{waits}")
 }

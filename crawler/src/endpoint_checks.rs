@@ -56,8 +56,8 @@ pub(crate) async fn run(tools: Tools, worker: WorkerId, stop: CancellationToken)
     }
 }
 
-/// Checks the hosts that were not checked on this day, in a single pass. The checks wait for delays for at most `wait` together, and at least
-/// for [`PASS_WAIT_MIN`]. Hosts that would have to wait longer are left to the next pass.
+/// Checks the hosts that were not checked on this day, in a single pass. The checks wait for delays for at most `wait` together, and at
+/// least for [`PASS_WAIT_MIN`]. Hosts that would have to wait longer are left to the next pass.
 pub(crate) async fn check_in_pass(
     tools: &Tools,
     worker: &WorkerId,

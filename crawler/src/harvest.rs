@@ -1,10 +1,10 @@
 //! Follows a registry: which entries to request, and what is stored of them.
 //!
 //! All entries are read at first and again every week; entries that the registry no longer has are removed then. In between, only changes
-//! since the last one that the registry has stated are requested, with tombstones if the registry has them. A registry that refuses a request
-//! for changes is asked for all entries. The position is stored with each page, so that a reading which uses up the daily budget of the host
-//! continues at the next time. If the seed lists are followed, all entries are read each time. A registry whose URL has a query is read as
-//! the operator says: its entries are stored, but none is removed because it is missing.
+//! since the last one that the registry has stated are requested, with tombstones if the registry has them. A registry that refuses a
+//! request for changes is asked for all entries. The position is stored with each page, so that a reading which uses up the daily budget of
+//! the host continues at the next time. If the seed lists are followed, all entries are read each time. A registry whose URL has a query is
+//! read as the operator says: its entries are stored, but none is removed because it is missing.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{ManifestUrl, RegistryEntry};
@@ -35,11 +35,11 @@ pub(crate) enum Incomplete {
 /// Which entries are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// All. What is missing is removed.
+    /// All entries. Stored entries that are missing are removed.
     Whole,
-    /// Those that have changed since this time.
+    /// Entries that have changed since this time.
     Changes { since: DateTime<Utc> },
-    /// Those that the operator's query selects.
+    /// Entries that the operator's query selects.
     Selected,
 }
 

@@ -1,6 +1,6 @@
-//! Reads a registry page by page. [`crate::ard_registry`] and [`crate::mcp_registry`] define the requests and what a page names. The entries
-//! of each page are stored before the next page is requested. No page is requested twice in one reading, unless it has too many bytes: then it
-//! is requested again with fewer entries.
+//! Reads a registry page by page. [`crate::ard_registry`] and [`crate::mcp_registry`] define the requests and what a page names. The
+//! entries of each page are stored before the next page is requested. No page is requested twice in one reading, unless it has too many
+//! bytes: then it is requested again with fewer entries.
 
 use std::collections::HashSet;
 
@@ -35,8 +35,8 @@ const PAGES_MAX: usize = 1_000;
 
 /// Maximum number of parsed entries of a page: as many as are requested.
 pub(crate) const ENTRIES_MAX: usize = 100;
-/// Each entry. Anybody who publishes in a registry writes into its pages, so an entry that exceeds these limits is left out alone. Published
-/// entries have up to 4 KiB of their own metadata. A page takes at most 58 MiB.
+/// Each entry. Anybody who publishes in a registry writes into its pages, so an entry that exceeds these limits is left out alone.
+/// Published entries have up to 4 KiB of their own metadata. A page takes at most 58 MiB.
 const ENTRY: Limits = Limits { depth: 32, nodes: 4_000, scalar_bytes: 64 * 1_024, tree_bytes: 512 * 1_024 };
 
 /// What to do about a registry that cannot be read to its last page, if the lists are followed.
@@ -62,8 +62,8 @@ pub(crate) struct Page {
 
 /// A registry in which each page contains the token of the next page.
 pub(crate) trait PagedRegistry {
-    /// The request for the first page, or for the page of a token; with `since`, of the entries that have changed since this time. `None` if
-    /// the URL is not usable as the URL of a registry.
+    /// The request for the first page, or for the page of a token; with `since`, of the entries that have changed since this time. `None`
+    /// if the URL is not usable as the URL of a registry.
     fn request(
         &self,
         since: Option<DateTime<Utc>>,
@@ -79,7 +79,7 @@ pub(crate) trait PagedRegistry {
 
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str>;
 
-    /// What to do if the server is no such registry.
+    /// What to do if the server is not a registry of this kind.
     fn advice(&self) -> &'static str;
 }
 
@@ -225,8 +225,8 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
     Ok(seeds)
 }
 
-/// Requests and reads one page: the first one, or that of a token. A page with too many bytes is requested again with fewer entries, because
-/// one publisher can make it that long.
+/// Requests and reads one page: the first one, or that of a token. A page with too many bytes is requested again with fewer entries,
+/// because one publisher can make it that long.
 async fn fetch<R: PagedRegistry>(
     requests: &mut StandaloneRequests,
     registry: &R,

@@ -1,5 +1,5 @@
-//! Adds seeds to the store. Each source is read once, and a batch is added while the next one is read. Sources on the web may have to wait for
-//! their hosts, so they are read after the local ones, and visits need not wait for them.
+//! Adds seeds to the store. Each source is read once, and a batch is added while the next one is read. Requests for sources on the web obey
+//! the rate limits of their hosts. So these sources are read after the local ones, and visits can start before they are read.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -29,7 +29,7 @@ use crate::worker::Progress;
 const SEED_BATCH: usize = 20_000;
 /// Bytes of URLs after which a batch is complete. Four batches are in memory at a time.
 const SEED_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
-/// Number of listed sites per page that is compared with the seeds.
+/// Page size when listed sites are read from the store to compare them with the seeds.
 const LISTED_PAGE: u32 = 20_000;
 
 /// Reads every source and adds its seeds in batches: first local sources, then those on the web.
@@ -49,7 +49,8 @@ pub(crate) async fn seed(
     seeding.finish().await
 }
 
-/// One reading of all sources. A source that fails does not affect the others; at the first reading, only sources on the web may fail.
+/// One reading of all sources. A source that fails does not affect the others. Exception: at the first reading, a local source that fails
+/// ends the reading with an error.
 pub(crate) struct Seeding {
     config: CrawlConfig,
     tools: Tools,
@@ -59,7 +60,8 @@ pub(crate) struct Seeding {
     seeds_read: u64,
     /// Number of seeds that were not added.
     refused: u64,
-    /// Fingerprints of the sites that the sources name. Unless lists are followed, only of a short list.
+    /// Fingerprints of the sites that the sources name: of all sites with `--follow-seeds`, otherwise of about the first [`LISTED_PAGE`]
+    /// seeds.
     named: HashSet<u64>,
     files_before: Vec<Option<FileState>>,
     may_be_incomplete: bool,
@@ -86,8 +88,8 @@ impl Seeding {
         }
     }
 
-    /// Whether visits may begin before the sources on the web are read: there are such sources, other sources or an earlier crawl named
-    /// sites, and the crawl does not fail if these cannot be read. A pass visits each site once, so it reads all sources before.
+    /// Whether visits may begin before the sources on the web are read. They may in a daemon that has such sources and something else to
+    /// visit: local sources, or sites of an earlier crawl. A single pass visits each site once, so it reads all sources first.
     pub(crate) async fn may_read_web_later(&self) -> Result<bool, StoreError> {
         if self.config.mode != Mode::Daemon {
             return Ok(false);
@@ -175,7 +177,8 @@ impl Seeding {
         })
     }
 
-    /// Reads sources on a thread and adds their seeds, until `stop`. If the database is unavailable, tries again until the crawl is stopped.
+    /// Reads sources on a thread and adds their seeds, until `stop`. If the database is unavailable, tries again until the crawl is
+    /// stopped.
     async fn add(
         &mut self,
         sources: Vec<(String, SourceContent)>,
@@ -263,7 +266,7 @@ impl Seeding {
     }
 }
 
-type Report = oneshot::Receiver<Result<SeedsRead, SeedError>>;
+type ReadResultReceiver = oneshot::Receiver<Result<SeedsRead, SeedError>>;
 
 /// Reads sources on a separate thread, which ends when the receiver of the batches is dropped. Reading a terminal or a pipe may block
 /// forever, so a shutdown does not wait for this thread.
@@ -272,7 +275,7 @@ fn read_on_thread(
     before: SeedsRead,
     scope: SiteScope,
     reading: Reading,
-) -> Result<(mpsc::Receiver<Vec<Seed>>, Report), SeedError> {
+) -> Result<(mpsc::Receiver<Vec<Seed>>, ReadResultReceiver), SeedError> {
     let (sender, batches) = mpsc::channel::<Vec<Seed>>(2);
     let (report_sender, report) = oneshot::channel();
     let read = move || {
@@ -288,14 +291,14 @@ fn read_on_thread(
 
 /// Deletes the sites that only lists named and that no list names any more. Called only after every list was read completely.
 async fn delete_unlisted(store: &Store, named: &HashSet<u64>) -> Result<u64, StoreError> {
-    let mut forgotten = 0;
+    let mut deleted = 0;
     let mut after = None;
     loop {
         let page = store.sites_listed(after.as_ref(), LISTED_PAGE).await?;
-        let Some(last) = page.last().cloned() else { return Ok(forgotten) };
+        let Some(last) = page.last().cloned() else { return Ok(deleted) };
         let gone: Vec<SiteName> =
             page.into_iter().filter(|site| !named.contains(&fingerprint(site.as_str()))).collect();
-        forgotten += store.sites_unlist(&gone, clock::now()).await?;
+        deleted += store.sites_unlist(&gone, clock::now()).await?;
         after = Some(last);
     }
 }

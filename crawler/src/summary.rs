@@ -52,7 +52,7 @@ impl SiteAndHost {
         Self { site: site.clone(), host: failed.filter(|host| host.as_str() != site.as_str()) }
     }
 
-    /// The same for a visit that is stored.
+    /// The site of a stored visit, with the host of the first fetch that failed.
     pub(crate) fn of_report(site: &SiteName, fetches: &[FetchReport]) -> Self {
         Self::of_visit(site, fetches.iter().map(|fetch| (fetch.url.host(), fetch.outcome)))
     }

@@ -212,7 +212,7 @@ async fn reports_missing_documents_of_tools() {
     }
 }
 
-/// The same museum, whose robots.txt names the part first.
+/// A museum whose robots.txt names the part first.
 async fn museum_with_a_shared_part() -> Crawl {
     let robots = format!("User-agent: *\nAllow: /\nAgentmap: https://museum.example{PART}\n");
     let host = Host::new("museum.example")
@@ -428,7 +428,7 @@ async fn read_by_an_earlier_version(crawl: &mut Crawl, change: impl Fn(&mut Valu
     .await
 }
 
-/// The same reading.
+/// The reading without a change.
 fn equal(_: &mut Value) {}
 
 /// The reading of a version that found no capabilities.

@@ -1600,7 +1600,7 @@ async fn large_listed_documents_use_at_most_half_of_a_visit_and_take_turns() {
 
 /// The catalog of the victim lists a manifest with a part, and catalogs of users that list new documents in each visit.
 #[tokio::test]
-async fn links_of_users_do_not_exclude_parts_of_a_listed_manifest() {
+async fn catalogs_of_users_do_not_crowd_out_parts_of_a_listed_manifest() {
     const WHOLE: &str = "/x/agent-manifest.json";
     const PART: &str = "/x/openapi.json";
     let at = |path: &str| format!("https://{VICTIM}{path}");

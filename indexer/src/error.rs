@@ -147,7 +147,8 @@ pub enum SearchError {
     Index(#[from] IndexError),
 }
 
-/// What is wrong with the files of an index. The engine takes damaged bytes for a file of an early version, and advises to install another one.
+/// What is wrong with the files of an index. The engine takes damaged bytes for a file of an early version, and advises to install another
+/// one.
 fn damage(error: &tantivy::TantivyError) -> String {
     let text = error.to_string();
     match text.find("Footer magic byte") {

@@ -129,7 +129,8 @@ fn a_document_of_a_user_does_not_lead_the_near_copy_at_a_usual_path() {
     assert_eq!((hits.len(), &hits[0].manifest_id), (1, &declared.manifest.id), "{hits:?}");
 }
 
-/// The site publishes one document at a path that its home page names. A user's file, and one of the customer of a host, have the same text.
+/// The site publishes one document at a path that its home page names. A user's file, and one of the customer of a host, have the same
+/// text.
 #[test]
 fn the_near_copy_that_the_site_publishes_leads_at_any_path() {
     let text =
@@ -183,8 +184,8 @@ fn user_uploads_are_not_attributed_to_the_site() {
     assert!(hits.len() == 2 && hits.iter().all(|hit| hit.group.is_none()), "{hits:?}");
 }
 
-/// A document of the site itself is the only exact match of its domain. A site without one is matched by documents at its hosts, and a file of
-/// an unknown author never is.
+/// A document of the site itself is the only exact match of its domain. A site without one is matched by documents at its hosts, and a file
+/// of an unknown author never is.
 #[test]
 fn the_domain_is_an_exact_match_of_what_speaks_for_the_site_alone() {
     let at = |path: &str, id: &str, publisher: Publisher| {

@@ -205,7 +205,7 @@ test("incomplete words suggest something, and nothing is suggested twice", async
   });
 });
 
-test("a site without scripts leads its owner into the fold", async () => {
+test("a site without scripts leads its owner into the collapsed section", async () => {
   await visit(pages.site, { javaScriptEnabled: false }, async (page) => {
     await page.getByRole("link", { name: "Is it yours?" }).click();
     await page.locator("#owner").waitFor({ state: "visible" });
@@ -456,7 +456,7 @@ test("filters begin with what the close results have, and their counts are kept"
     const closest = await page.locator("#found .summary").innerText();
     assert.match(closest, /^\d+ results for book flight$/);
     const less = page.locator("#found .less");
-    assert.equal(await less.locator("article").first().isVisible(), false, "less related results are folded");
+    assert.equal(await less.locator("article").first().isVisible(), false, "less related results are collapsed");
     assert.match(await less.locator("> summary").innerText(), /^\d+ less related$/);
     await group.locator("summary").click();
     const other = group.locator("details a").first();
@@ -543,7 +543,7 @@ test("the API reference can be read and tried", async () => {
   });
 });
 
-test("a link to a fold opens it", async () => {
+test("a link to a collapsed section opens it", async () => {
   await visit(pages.site, {}, async (page) => {
     const fold = page.locator("#owner");
     assert.equal(await fold.isVisible(), false);
@@ -595,7 +595,7 @@ test("axe has no finding of any level on any page, in both themes", async () => 
       // The page's content security policy forbids other scripts, so axe is injected through the debugger.
       await visit(path, { colorScheme, bypassCSP: true }, async (page) => {
         await page.evaluate(AXE);
-        // what is folded is checked, too
+        // what is collapsed is checked, too
         await page.evaluate(() => document.querySelectorAll("details").forEach((details) => (details.open = true)));
         const more = { "color-contrast-enhanced": { enabled: true }, "target-size": { enabled: true } };
         const report = await page.evaluate((rules) => globalThis.axe.run({ rules }), more);

@@ -17,7 +17,7 @@ use indexer::{FacetKey, Filters, IndexBuilder, IndexConfig, SearchRequest, Searc
 use serde::Serialize;
 use store::{FeedPosition, Store};
 
-/// The same allocator as in the programs.
+/// The allocator of the programs.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

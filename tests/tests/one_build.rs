@@ -8,7 +8,7 @@ use std::process::Command;
 const ALL: &str = "normal,build";
 /// Without procedural macros: they run in the compiler, so their dependencies are compiled separately in any case.
 const WITHOUT_MACROS: &str = "normal,build,no-proc-macro";
-/// The same with dev-dependencies.
+/// With dev-dependencies, without procedural macros.
 const TESTS: &str = "normal,build,dev,no-proc-macro";
 
 /// The dependencies of the selected packages with their features, without packages of the workspace.

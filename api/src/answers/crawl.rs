@@ -72,7 +72,7 @@ pub(crate) struct Queue {
 /// Visits that ended within an hour or a minute. The site answered all visits that were neither refused nor failed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Interval {
-    /// When it begins.
+    /// When the interval begins.
     pub(crate) at: DateTime<Utc>,
     pub(crate) visits: u64,
     /// Visits that failed because the site could not be reached or did not answer.

@@ -15,14 +15,14 @@ use crate::text;
 
 /// Maximum number of listings of a site in a response.
 const LISTED_MAX: u32 = 50;
-/// Maximum number of endpoints of a manifest that are compared, and their maximum length.
+/// Maximum number of endpoints of a manifest that are compared, and their maximum length in bytes.
 const URLS_MAX: usize = 20;
-const URL_CHARS_MAX: usize = 2_048;
+const URL_BYTES_MAX: usize = 2_048;
 /// Maximum length of a compared name or version.
 const TEXT_CHARS_MAX: usize = 200;
 /// Maximum number of listings in an answer for a model, or of registries that are named beside an entry.
 const BRIEF_MAX: usize = 5;
-/// Maximum characters of each text of such a listing.
+/// Maximum characters of each text of a listing in an answer for a model.
 const BRIEF_CHARS_MAX: usize = 200;
 
 /// An entry of another registry about the site.
@@ -124,7 +124,7 @@ impl Comparable {
         let manifest = &stored.manifest;
         let cut = |text: &Option<String>| text.as_deref().map(|text| text::cut(text, TEXT_CHARS_MAX));
         let endpoints = manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref());
-        let endpoints = endpoints.filter(|url| url.len() <= URL_CHARS_MAX).take(URLS_MAX);
+        let endpoints = endpoints.filter(|url| url.len() <= URL_BYTES_MAX).take(URLS_MAX);
         let documents = [Some(&manifest.url), manifest.final_url.as_ref()].into_iter().flatten();
         Some(Self {
             id: manifest.id.clone(),

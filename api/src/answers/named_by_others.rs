@@ -1,6 +1,6 @@
 //! Removes URLs and hosts that only other sites or clients named from the record of a site.
 //!
-//! Anybody can submit or link to a URL, and so choose its text, which readers could mistake for a statement of the site. A URL of others is
+//! Anybody can submit or link to a URL, and so choose its text, which people could mistake for a statement of the site. A URL of others is
 //! listed if it has a manifest.
 
 use std::collections::HashSet;

@@ -98,8 +98,8 @@ pub(crate) fn leave_out(answer: &mut SearchAnswer, is_left_out: impl Fn(&SiteNam
     }
 }
 
-/// Like [`search`], for answers that need the manifests of the results. The page ends before the manifest that would exceed the byte limit
-/// of a page; the next page begins with it.
+/// Searches for answers that need the manifests of the results. The page ends before the manifest that would exceed the byte limit of a
+/// page; the next page begins with it.
 pub(crate) async fn search_readable(
     index: &IndexHandle,
     manifests: ManifestReader<'_>,

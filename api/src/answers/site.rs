@@ -78,7 +78,7 @@ pub(crate) struct SiteAnswer {
     pub(crate) hosts: Vec<HostLine>,
     /// How many hosts there are.
     pub(crate) hosts_total: u64,
-    /// Excludes URLs that only clients or other sites named and that have no manifest, because strangers chose the text of these URLs.
+    /// Excludes URLs that only clients or other sites named and that have no manifest, because others chose the text of these URLs.
     pub(crate) resources: Vec<ResourceLine>,
     /// Number of excluded URLs: named by clients or other sites alone, without a manifest.
     pub(crate) submitted_without_manifest: u64,
@@ -238,7 +238,7 @@ impl Profile {
         let contact = &manifest.contact;
         let interface = |interface: &Interface| {
             let url = interface.url.as_deref().and_then(|url| manifest.address_for_agents(url))?;
-            (url.len() <= PROFILE_CHARS_MAX).then(|| (interface.protocol, url.to_owned()))
+            (url.chars().count() <= PROFILE_CHARS_MAX).then(|| (interface.protocol, url.to_owned()))
         };
         Self {
             identity: stored.identity().at(clock::now()).marks(),
@@ -256,7 +256,7 @@ impl Profile {
 
 /// A scheme with its addresses, if they are short.
 fn scheme(auth: &Auth) -> Auth {
-    let short = |url: &Option<String>| url.clone().filter(|url| url.len() <= PROFILE_CHARS_MAX);
+    let short = |url: &Option<String>| url.clone().filter(|url| url.chars().count() <= PROFILE_CHARS_MAX);
     Auth {
         registration_url: short(&auth.registration_url),
         authorize_url: short(&auth.authorize_url),

@@ -257,7 +257,7 @@ impl Submissions<'_> {
     }
 }
 
-/// Why no other visit is planned. The requested one may still come: its time is part of the answer.
+/// The problem for a visit that was requested less than ten minutes ago, with the time of the visit that is planned.
 fn recently_requested(
     site: &SiteName,
     exhausted: Exhausted,

@@ -49,7 +49,7 @@ pub(crate) struct Mark {
     pub(crate) text: &'static str,
 }
 
-/// The mark of a site whose owner proved control of the domain, shown next to site names in lists. The page of the site states how and
+/// The badge of a site whose owner proved control of the domain, shown next to site names in lists. The page of the site states how and
 /// when.
 pub(crate) const OWNER_MARK: Mark = Mark { class: "found", icon: icons::KEY, text: "verified owner" };
 
@@ -110,7 +110,7 @@ pub(crate) fn card(hit: &Hit, words: &str, context: &PageContext) -> Card {
     }
 }
 
-/// The mark of a site with an agent endpoint; `None` for protocols of single calls, such as HTTP.
+/// The badge of a site with an agent endpoint; `None` for protocols of single calls, such as HTTP.
 pub(crate) fn endpoint_mark(protocol: Protocol) -> Option<Mark> {
     let text = labels::agent_endpoint(protocol)?;
     Some(Mark { class: "plain", icon: icons::protocol(protocol), text })
@@ -201,7 +201,7 @@ pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
     tags
 }
 
-/// A conspicuous mark: a verified publisher, or a reason for doubt.
+/// A conspicuous badge: a verified publisher, or a reason for doubt.
 pub(crate) fn identity_tag(mark: IdentityMark) -> Option<Tag> {
     let class = if mark == IdentityMark::Verified { "found" } else { "stale" };
     let text = labels::identity(mark)?.to_owned();
@@ -214,7 +214,7 @@ fn declared_tag(hit: &Hit) -> Option<Tag> {
     is_of_users.then(|| Tag::plain(declared_by(hit.publisher, &hit.host, &hit.site)))
 }
 
-/// The mark of a site whose owner proved control of the domain: how, and since when.
+/// The badge of a site whose owner proved control of the domain: how, and since when.
 pub(crate) fn owner_tag(owner: &OwnerMark) -> Tag {
     let text = format!("owner verified by {} since {}", labels::proof(owner.by), owner.since.date_naive());
     Tag { class: "found", icon: icons::KEY, text, inferred: None }

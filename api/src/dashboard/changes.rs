@@ -20,7 +20,7 @@ const REASON_CHARS_MAX: usize = 240;
 
 /// Maximum time between the entries of one visit.
 const VISIT_MAX: TimeDelta = TimeDelta::hours(1);
-/// New manifests of a run that are shown before the fold. A run that is shorter than twice as many has no fold.
+/// New manifests of a run that are shown; the others are collapsed. A run that is shorter than twice as many is shown completely.
 const NEW_SHOWN: usize = 3;
 
 struct Row {
@@ -104,17 +104,17 @@ struct Day {
     rows: Vec<Row>,
 }
 
-/// Consecutive rows, and those that are folded after them.
+/// Consecutive rows, and the collapsed ones after them.
 #[derive(Default)]
 struct Run<'a> {
     shown: Vec<&'a Row>,
-    folded: Vec<&'a Row>,
+    collapsed: Vec<&'a Row>,
 }
 
 impl Run<'_> {
     /// `and 29 more sites with new manifests`
-    fn folded_words(&self) -> String {
-        let sites: BTreeSet<&str> = self.folded.iter().map(|row| row.site.as_str()).collect();
+    fn collapsed_words(&self) -> String {
+        let sites: BTreeSet<&str> = self.collapsed.iter().map(|row| row.site.as_str()).collect();
         format!("and {} with new manifests", labels::counted(sites.len() as u64, "more site", "more sites"))
     }
 }
@@ -138,8 +138,8 @@ impl Day {
         let mut runs = Vec::new();
         for rows in self.rows.chunk_by(|a, b| a.is_new_site() == b.is_new_site()) {
             let is_long = rows.len() > 2 * NEW_SHOWN && rows.iter().all(Row::is_new_site);
-            let (shown, folded) = rows.split_at(if is_long { NEW_SHOWN } else { rows.len() });
-            runs.push(Run { shown: shown.iter().collect(), folded: folded.iter().collect() });
+            let (shown, collapsed) = rows.split_at(if is_long { NEW_SHOWN } else { rows.len() });
+            runs.push(Run { shown: shown.iter().collect(), collapsed: collapsed.iter().collect() });
         }
         runs
     }
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn many_new_manifests_are_folded_and_rows_are_sorted_by_time() {
+    fn many_new_manifests_are_collapsed_and_rows_are_sorted_by_time() {
         let site = |number: i64| {
             let mut row = entry(FeedChange::Added, "/one", None);
             row.site = format!("site{number}.example");
@@ -384,9 +384,9 @@ mod tests {
         day.arrange();
         assert!(day.rows.is_sorted_by_key(|row| std::cmp::Reverse(row.changed_at)));
         let runs = day.runs();
-        let lengths: Vec<_> = runs.iter().map(|run| (run.shown.len(), run.folded.len())).collect();
+        let lengths: Vec<_> = runs.iter().map(|run| (run.shown.len(), run.collapsed.len())).collect();
         assert_eq!(lengths, [(3, 5), (1, 0), (2, 0)]);
-        assert_eq!(runs[0].folded_words(), "and 5 more sites with new manifests");
+        assert_eq!(runs[0].collapsed_words(), "and 5 more sites with new manifests");
     }
 
     #[test]

@@ -26,7 +26,7 @@ const TAGS: [&str; 10] = [
 const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
 /// Parameters that are used most, in the order of the form.
 const FIRST_PARAMETERS: [&str; 4] = ["q", "limit", "site", "domain"];
-/// If an operation has more parameters than this, the form shows only the most used ones and folds the others.
+/// If an operation has more parameters than this, the form shows only the most used ones and collapses the others.
 const PARAMETERS_OPEN_MAX: usize = 6;
 /// Maximum size of a displayed schema, in bytes; the OpenAPI document has every schema.
 const SCHEMA_BYTES_MAX: usize = 8 * 1_024;

@@ -21,7 +21,7 @@ pub(crate) const fn status(status: Status) -> &'static str {
     }
 }
 
-/// The status of a site in words, and its CSS class. A site without a manifest, or with none that can be read, is not called fresh.
+/// The status of a site as text, and its CSS class. A site without a manifest, or with none that can be read, is not called fresh.
 pub(crate) fn site_status(
     status: Status,
     manifests: u32,

@@ -9,7 +9,7 @@ use crate::answers::home::standard_namespaces;
 use crate::answers::semantic_types::{NamespaceBranch, SemanticTypesAnswer};
 use crate::page_context::PageContext;
 
-/// Maximum number of types of a field that are shown at first; the others are folded.
+/// Maximum number of types of a field that are shown at first; the others are collapsed.
 const OPEN_MAX: usize = 12;
 /// Maximum number of fields of single sites that are shown; the JSON answer has all.
 const OWN_MAX: usize = 200;

@@ -338,7 +338,7 @@ fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usi
         |(name, value): &(String, String)| (name.clone(), value.chars().take(HEADER_CHARS_MAX).collect());
     Resource {
         url: shown_url(&line.url),
-        href: links::harmless(line.url.as_str()).filter(|href| href.len() <= URL_CHARS_MAX),
+        href: links::harmless(line.url.as_str()).filter(|href| href.chars().count() <= URL_CHARS_MAX),
         outcome,
         outcome_class,
         http_status: line.http_status,

@@ -27,20 +27,21 @@ impl Document<'_> {
 }
 
 pub(super) struct Documents<'a> {
-    /// Those that speak for the site.
+    /// Documents that speak for the site.
     pub(super) speaking: Vec<&'a ManifestLine>,
-    /// Those that the site names and its users or customers may have written.
+    /// Documents that the site names and its users or customers may have written.
     pub(super) of_users: Vec<Document<'a>>,
-    /// Those that only other sites name. They are not evidence about the site.
+    /// Documents that only other sites name. They are not evidence about the site.
     pub(super) of_others: Vec<&'a ManifestLine>,
-    /// Whether those that speak for the site have one publisher: the site, or one customer.
+    /// Whether the documents that speak for the site have one publisher: the site, or one customer.
     has_one_publisher: bool,
 }
 
 impl<'a> Documents<'a> {
     pub(super) fn of(answer: &'a SiteAnswer) -> Self {
         let all = || answer.resources.iter().filter_map(document);
-        // as in searches: a document without capabilities, such as a malformed one, does not silence those of a host
+        // as in searches: a document without capabilities, such as a malformed one, does not prevent the documents of a host from speaking
+        // for the site
         let counts =
             |manifest: &ManifestLine| manifest.format.is_indexable() && manifest.capabilities_total > 0;
         let speaker = speaker(
@@ -68,19 +69,19 @@ impl<'a> Documents<'a> {
         documents
     }
 
-    /// Those that the site names.
+    /// Documents that the site names.
     pub(super) fn named(&self) -> Vec<&'a ManifestLine> {
         let of_users = self.of_users.iter().map(|document| document.manifest);
         self.speaking.iter().copied().chain(of_users).collect()
     }
 
-    /// The first statement about the site itself; `None` if several customers have its hosts.
+    /// The first statement about the site itself; `None` if its hosts belong to several customers.
     pub(super) fn first(&self, of: fn(&Profile) -> &Option<String>) -> Option<String> {
         let mut speaking = self.speaking.iter().filter(|_| self.has_one_publisher);
         speaking.find_map(|manifest| of(&manifest.profile).clone())
     }
 
-    /// Those that speak for the site and describe one service, so that its endpoints and ways to authenticate are those of the site.
+    /// Documents that speak for the site and describe one service, so that its endpoints and ways to authenticate are those of the site.
     pub(super) fn services(&self) -> Vec<&'a ManifestLine> {
         self.speaking.iter().copied().filter(|manifest| manifest.format.describes_one_service()).collect()
     }

@@ -98,8 +98,8 @@ impl OwnerView {
 /// Position and heading of a group.
 type Heading = (u8, String);
 
-/// The capabilities by the field of their type; then those without a type, the entries about other sites, and those in documents that do not
-/// speak for the site.
+/// The capabilities by the field of their type; then those without a type, the entries about other sites, and those in documents that do
+/// not speak for the site.
 pub(super) fn groups(documents: &Documents<'_>) -> Vec<Group> {
     let mut by_field: BTreeMap<Heading, Vec<Offer>> = BTreeMap::new();
     let speaking = shown_lines(&documents.speaking).map(|line| (line, None));

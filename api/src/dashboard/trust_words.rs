@@ -44,8 +44,8 @@ pub(super) fn trust_words(
     labels::capitalised(&parts.join(" · "))
 }
 
-/// Whose an address at the site that serves the declaration is: the site's own only if the site itself says so. Another host may belong to a
-/// customer.
+/// Whose an address at the site that serves the declaration is: the site's own only if the site itself says so. Another host may belong to
+/// a customer.
 fn place_words(stored: &StoredManifest, address: &str) -> String {
     let manifest = &stored.manifest;
     let site = manifest.url.site();

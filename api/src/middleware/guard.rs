@@ -93,8 +93,8 @@ async fn guarded(
     Ok(response)
 }
 
-/// Takes one request from the rate limit of the reader with this key, or else of the client. A wrong key, and a missing key where reads
-/// need one, count towards the limit of the client.
+/// Takes one request from the rate limit of the API key, or else of the client. A wrong key, and a missing key where reads need one, count
+/// towards the limit of the client.
 async fn admit(
     app: &App,
     client: Client,

@@ -19,7 +19,7 @@ pub(crate) struct Liveness {
     days: u32,
     /// Checks of these days, at most one a day. A check in which the host was not contacted although its name exists does not count.
     checks: u32,
-    /// How many of them succeeded.
+    /// How many of the checks succeeded.
     succeeded: u32,
     /// Lower bound of the 95 % confidence interval (Wilson) of the share that succeeds; null without checks.
     uptime_lower_bound: Option<f64>,

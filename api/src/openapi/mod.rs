@@ -35,7 +35,7 @@ pub(crate) fn finish(openapi: OpenApi) -> Value {
     let mut document = serde_json::to_value(openapi).unwrap_or_default();
     document["components"]["securitySchemes"] = json!({
         "admin": {"type": "http", "scheme": "bearer", "description": "A token of the operator's file"},
-        "reader": {"type": "http", "scheme": "bearer", "description": "The key of a reader, from the operator: limits of its own, and access where reads need a key"},
+        "reader": {"type": "http", "scheme": "bearer", "description": "An API key from the operator: limits of its own, and access where reads need a key"},
         "watch": {"type": "http", "scheme": "bearer", "description": "The token of a watch, from POST /watches"},
         "owner": {"type": "http", "scheme": "bearer", "description": "The key of the site's owner, from /sites/{domain}/claim"},
     });

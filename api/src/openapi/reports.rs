@@ -4,7 +4,7 @@ use utoipa::ToSchema;
 
 use super::schemas::AbuseReasonWord;
 
-/// How often a site was reported.
+/// The number of reports about a site.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes store::ReportedSite")]
 pub(crate) struct ReportedSite {
@@ -22,7 +22,7 @@ pub(crate) struct ReportLine {
     id: i64,
     at: chrono::DateTime<chrono::Utc>,
     site: String,
-    /// The capability that it is about; null if it is about the whole site.
+    /// The reported capability; null if the report is about the whole site.
     capability: Option<String>,
     #[schema(inline)]
     reason: AbuseReasonWord,

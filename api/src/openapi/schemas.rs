@@ -266,7 +266,7 @@ pub(crate) struct CapabilityRow {
     /// What a call costs, as declared: `price`, `asset`, `network`, `scheme` and `address`, each where it is stated
     #[schema(value_type = Option<Object>)]
     price: Option<()>,
-    /// The same for other networks and assets
+    /// Prices on other networks and in other assets, with the members of `price`
     #[schema(value_type = Option<Vec<Object>>)]
     other_prices: Option<()>,
     /// The payment method of a capability with a price, if only its manifest declares one

@@ -22,7 +22,7 @@ pub(crate) struct SiteOwner {
     since: chrono::DateTime<chrono::Utc>,
     /// When the proof was last found.
     last_proven_at: chrono::DateTime<chrono::Utc>,
-    /// When a check first missed it; the ownership ends two weeks later.
+    /// When a check first did not find the proof; the ownership ends two weeks later.
     missing_since: Option<chrono::DateTime<chrono::Utc>>,
 }
 

@@ -1,4 +1,4 @@
-//! The readers that have keys, with the numbers of their requests, for operators. `agentdex keys` creates and revokes keys.
+//! The API keys by name, with the numbers of their requests, for operators. `agentdex keys` creates and revokes keys.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,12 +14,12 @@ pub(crate) struct ReadersAnswer {
     readers: Vec<ReaderUsage>,
 }
 
-/// The readers that have keys, with the requests that this process answered and refused.
+/// The API keys by name, with the requests that this process answered and refused.
 #[utoipa::path(
     get,
     path = "/admin/keys",
     tag = "admin",
-    responses((status = 200, description = "Every reader with a key", body = ReadersAnswer)),
+    responses((status = 200, description = "Every API key by name", body = ReadersAnswer)),
     security(("admin" = [])),
 )]
 pub(crate) async fn list(Request { app, context, query, .. }: Request, admin: Admin) -> HttpResult {

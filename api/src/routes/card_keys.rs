@@ -1,4 +1,4 @@
-//! `GET /.well-known/jwks.json`: the public key of the signature on our A2A card.
+//! `GET /.well-known/jwks.json`: the public key that verifies the signature of this server's A2A card.
 
 use axum::extract::State;
 

@@ -2,8 +2,8 @@
 //! version.
 //!
 //! A name is kept only in a manifest whose publisher may use its namespace, so all manifests that declare one name belong to one site, and
-//! nothing that another site or a customer of the site publishes replaces or hides its versions. Every other server has a generated name with
-//! the id of its manifest.
+//! nothing that another site or a customer of the site publishes replaces or hides its versions. Every other server has a generated name
+//! with the id of its manifest.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ use store::{SiteManifestSize, StoredManifest};
 use super::mcp_servers::has_server;
 use crate::manifests::Kept;
 
-/// Maximum lengths of a name and a version in the registry.
+/// Maximum numbers of characters of a name, which is ASCII, and of a version in the registry.
 pub(super) const NAME_CHARS_MAX: usize = 200;
 pub(super) const VERSION_CHARS_MAX: usize = 255;
 /// Version of servers that declare none.
@@ -85,8 +85,8 @@ pub(super) fn namespace_of(name: &str) -> Option<Host> {
 }
 
 /// Whether the publisher of a manifest may declare a server under a registry name: it may use the namespace, and only the host itself
-/// publishes at the path. The namespace of an account belongs to the host of its pages: `io.github.someone` to `someone.github.io`. A name in
-/// the format of generated names is reserved for the manifest with its id.
+/// publishes at the path. The namespace of an account belongs to the host of its pages: `io.github.someone` to `someone.github.io`. A name
+/// in the format of generated names is reserved for the manifest with its id.
 fn may_name(url: &ManifestUrl, publisher: Publisher, name: &str) -> bool {
     let (space, own) = name.split_once('/').unwrap_or_default();
     let may_use = |named: &Host| publisher.may_use_name_of(&url.host(), named);

@@ -22,7 +22,7 @@ pub(crate) struct SuggestAnswer {
     suggestions: Vec<LabelledSuggestion>,
 }
 
-/// A completion with its words for people: "Book a hotel" for `travel:hotel-booking`.
+/// A completion with a label for people: "Book a hotel" for `travel:hotel-booking`.
 #[derive(Debug, Serialize)]
 struct LabelledSuggestion {
     #[serde(flatten)]

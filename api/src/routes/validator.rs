@@ -23,7 +23,7 @@ use crate::state::App;
 const FORM: &str = "application/x-www-form-urlencoded";
 /// Maximum number of fields of a body that are searched for fields of the form.
 const FIELDS_MAX: usize = 16;
-/// Number of bytes of a body that are searched for these fields: a browser sends one of them first.
+/// Number of bytes of a body that are searched for the fields of the form: a browser sends one of them first.
 const SEARCHED_BYTES_MAX: usize = 4 * 1024;
 
 /// The form; for programs, how to send a document.

@@ -18,7 +18,7 @@ use crate::answer::Answer;
 use crate::owners::{TOKEN, tokens};
 use crate::world::{Settings, World, machine_now};
 
-/// A reader with a key, and what it sends as `Authorization`.
+/// A client with an API key, and what it sends as `Authorization`.
 async fn reader(world: &World, name: &str, reads_per_second: u32) -> String {
     let IssuedKey { key, hash } = IssuedKey::new(KeyKind::Reader, &[9; 32]);
     let reads_per_second = NonZeroU32::new(reads_per_second).unwrap();

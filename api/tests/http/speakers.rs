@@ -146,8 +146,8 @@ async fn servers_in_a_catalog_are_not_the_server_of_the_site() {
     );
 }
 
-/// A site without documents at its domain is described by those at its hosts, if they are one customer's. A client still gets the name of the
-/// host.
+/// A site without documents at its domain is described by those at its hosts, if they are one customer's. A client still gets the name of
+/// the host.
 #[tokio::test]
 async fn documents_at_a_host_speak_for_a_site_without_its_own() {
     let world = World::new().await;

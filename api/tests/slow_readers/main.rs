@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fixture::{Fixture, fetched_at, found};
 
-/// The same allocator as in the program, because it decides when memory is returned to the system.
+/// The allocator of the program `api`, because the allocator decides when memory is returned to the system.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

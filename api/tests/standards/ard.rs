@@ -444,8 +444,8 @@ async fn lookup_prefers_the_host_of_the_publisher() {
     }
 }
 
-/// The robots.txt of a site, its home page and its usual paths lead to catalogs whose identifiers are kept. A catalog that is only listed by
-/// another one may be the file of a user, and a host that only the operator's list names may belong to a customer.
+/// The robots.txt of a site, its home page and its usual paths lead to catalogs whose identifiers are kept. A catalog that is only listed
+/// by another one may be the file of a user, and a host that only the operator's list names may belong to a customer.
 #[tokio::test]
 async fn identifiers_of_catalogs_that_the_site_publishes_are_kept() {
     const USUAL: &str = "https://maps.example/.well-known/ard.json";

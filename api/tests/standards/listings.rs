@@ -70,7 +70,7 @@ async fn tools_show_listings_and_change_nothing_else() {
 }
 
 #[tokio::test]
-async fn the_page_of_a_capability_shows_listings_as_text() {
+async fn capability_page_escapes_what_other_registries_say() {
     let world = World::new().await;
     let found = world.get("/search?q=warns+of+storms").await.ok();
     let path = format!("/capabilities/{}", found["results"][0]["id"].as_str().unwrap());

@@ -150,7 +150,7 @@ async fn supports_the_query_parameters_of_the_registry() {
     assert_eq!(world.get("/v0.1/servers?include_deleted=maybe").await.status, StatusCode::BAD_REQUEST);
 }
 
-/// Like VS Code and Copilot: lists the servers, then requests the latest version of each name.
+/// Lists the servers, then requests the latest version of each name, as VS Code and Copilot do.
 #[tokio::test]
 async fn every_listed_server_has_its_versions() {
     let world = world().await;

@@ -40,18 +40,18 @@ impl World {
         Self::with(&[]).await
     }
 
-    /// The same five sites, and these documents of other sites.
+    /// The five sites of [`Self::new`], and these documents of other sites.
     pub(crate) async fn with(others: &[(&str, Value)]) -> Self {
         Self::with_found(others, &[]).await
     }
 
-    /// The same five sites, and these documents that only another site links to.
+    /// The five sites of [`Self::new`], and these documents that only another site links to.
     pub(crate) async fn with_linked(linked: &[(&str, Value)]) -> Self {
         let linked = linked.iter().map(|(url, body)| (*url, OF_OTHERS, body.clone()));
         Self::with_found(&[], &linked.collect::<Vec<_>>()).await
     }
 
-    /// The same five sites, the documents of others, and these documents with their sources, in this order.
+    /// The five sites of [`Self::new`], the documents of others, and these documents with their sources, in this order.
     pub(crate) async fn with_found(others: &[(&str, Value)], linked: &[(&str, Source<'_>, Value)]) -> Self {
         let fixture = Fixture::new().await;
         for (url, body) in documents().iter().chain(others) {
@@ -149,7 +149,7 @@ async fn visit(fixture: &Fixture, url: &str, body: &Value) {
     fixture.visit(vec![read(url, body)], Vec::new(), fetched_at()).await;
 }
 
-/// The same for a document that has this source. A visit records the host of its first request.
+/// Visits a site whose document has this source, and saves it. A visit records the host of its first request.
 async fn visit_linked(fixture: &Fixture, (url, (discovery, from)): (&str, Source<'_>), body: &Value) {
     let linked_from = Some(ManifestUrl::parse(from).unwrap());
     let linked = FetchRecord { discovery, linked_from, ..read(url, body) };

@@ -89,7 +89,7 @@ impl Fixture {
         self.visit_with_claim(fetches, (robots, None), now).await;
     }
 
-    /// Like [`Self::visit`], for a visit that checked the claim to the site.
+    /// Saves a visit that checked the claim to the site.
     pub(crate) async fn visit_with_claim(
         &self,
         fetches: Vec<FetchRecord>,

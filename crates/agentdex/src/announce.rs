@@ -82,7 +82,7 @@ impl ReadingFlags {
         self.0.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The same after a space, to be added to a command.
+    /// A space and the flags as shell words, to be added to a command.
     fn added(&self) -> String {
         format!(" {}", self.quoted())
     }

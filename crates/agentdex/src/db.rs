@@ -82,7 +82,7 @@ pub(crate) async fn run(
             let store = Store::open_existing(config).await?;
             ensure!(
                 store.feed_reader_forget(name).await?,
-                "there is no reader {name}: see `agentdex db status`"
+                "there is no reader of the feed called {name}: see `agentdex db status`"
             );
             store.close().await;
         }
@@ -267,7 +267,7 @@ async fn retain(
         retained.feed_entries, retained.versions
     )?;
     if let Some(reader) = retained.feed_held_back_by {
-        writeln!(out, "older entries are kept for the reader {reader}: see `agentdex db status{flags}`")?;
+        writeln!(out, "older entries are kept for the indexer {reader}: see `agentdex db status{flags}`")?;
     }
     store.close().await;
     Ok(())

@@ -16,7 +16,7 @@ use store::DatabaseUrl;
 use crate::announce::Announcement;
 use crate::serve::{self, AfterPass, Endpoint, ServeFlags};
 
-/// Its directory below the default data directory.
+/// The directory of the demo below the default data directory.
 pub(crate) const DIR_NAME: &str = "demo";
 /// Delay between two requests to a host of the demo.
 pub(crate) const DELAY: &str = "50ms";

@@ -20,7 +20,7 @@ use crate::probe::Stage;
 
 /// Minimum time between two log lines about the limit of open files.
 const OUT_OF_FILES_INTERVAL: Duration = Duration::from_mins(1);
-/// When the last such line was logged.
+/// When the limit of open files was last logged.
 static OUT_OF_FILES_LOGGED: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// The cause, as detailed as the decisions of a visit require.

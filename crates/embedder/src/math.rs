@@ -1,6 +1,6 @@
 //! The functions of a BERT over slices. Written without branches, so that the compiler uses vector instructions.
 
-/// Independent sums, so that additions do not wait for each other.
+/// Number of independent partial sums, so that additions do not wait for each other.
 const LANES: usize = 16;
 
 pub(crate) fn sum_by(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
@@ -14,7 +14,7 @@ pub(crate) fn sum_by(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     sums.iter().sum::<f32>() + rest.iter().map(|value| of(*value)).sum::<f32>()
 }
 
-/// e^x with a relative error below 1e-6, for x from -87 to 88; beyond, as at these.
+/// e^x with a relative error below 1e-6, for x from -87 to 88. Outside this range, the value at the nearest limit.
 fn exp(x: f32) -> f32 {
     const LN_2_HIGH: f32 = 0.693_359_4;
     const LN_2_LOW: f32 = -2.121_944_4e-4;

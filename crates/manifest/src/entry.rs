@@ -10,8 +10,8 @@ use crate::format::dialects::dialect;
 use crate::model::{Capability, CapabilityKind, Format, Manifest, Publisher};
 use crate::name::{Host, ManifestUrl};
 
-/// Maximum characters of a native id that becomes part of an identifier unchanged; longer ones are truncated and get a hash.
-const NATIVE_ID_CHARS_MAX: usize = 80;
+/// Maximum length in bytes of a native id that becomes part of an identifier unchanged. Longer ones are truncated and get a hash.
+const NATIVE_ID_BYTES_MAX: usize = 80;
 /// Characters of the hash that distinguishes shortened names: 40 bits.
 const TAIL_CHARS: usize = 8;
 
@@ -73,7 +73,7 @@ fn identifier(manifest: &Manifest, capability: &Capability, of: Publisher) -> Id
     if let Some(urn) = published(manifest.format(), &manifest.url, native_id, of) {
         return Identifier { urn: urn.to_owned(), is_minted: false };
     }
-    let is_plain = native_id.len() <= NATIVE_ID_CHARS_MAX && native_id.split(':').all(is_segment);
+    let is_plain = native_id.len() <= NATIVE_ID_BYTES_MAX && native_id.split(':').all(is_segment);
     let name = if is_plain && is_default_path(manifest) {
         native_id.to_owned()
     } else {
@@ -125,7 +125,7 @@ fn is_segment_char(character: char) -> bool {
 fn segment_of(native_id: &str) -> String {
     let mut segment = String::new();
     for character in native_id.chars() {
-        if segment.len() >= NATIVE_ID_CHARS_MAX {
+        if segment.len() >= NATIVE_ID_BYTES_MAX {
             break;
         }
         if is_segment_char(character) {

@@ -43,7 +43,7 @@ pub fn addresses_reader(text: &str) -> bool {
     addresses_reader_as(text, Use::Description)
 }
 
-/// The same for a text with this use.
+/// Whether a text with this use addresses the model that reads it.
 pub(crate) fn addresses_reader_as(text: &str, use_: Use) -> bool {
     !has_no_phrase(text.as_bytes()) && has_phrase(text, use_)
 }

@@ -97,7 +97,7 @@ pub(crate) fn identifier_of(entry: &Value) -> Option<&str> {
     (is_valid && !publisher_of(identifier).ends_with('.')).then_some(identifier)
 }
 
-/// An address of the web, at a host that may be public, without characters that a reader takes for something else.
+/// An address of the web, at a host that may be public, without characters that a person takes for something else.
 pub(crate) fn is_address(url: &str) -> bool {
     let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>\"`{}\\".contains(&byte));
     let is_web = ["https://", "http://"].iter().any(|scheme| url.starts_with(scheme));

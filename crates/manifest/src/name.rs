@@ -173,8 +173,8 @@ impl SiteName {
         Host::from_stored(text).map(|host| Self::of(&host))
     }
 
-    /// The name with its international letters: `bücher.example` for `xn--bcher-kva.example`. `None` if it has none. Different names may look
-    /// alike with these letters, so a page shows both forms.
+    /// The name with its international letters: `bücher.example` for `xn--bcher-kva.example`. `None` if it has none. Different names may
+    /// look alike with these letters, so a page shows both forms.
     pub fn in_unicode(&self) -> Option<String> {
         if !self.0.split('.').any(|label| label.starts_with("xn--")) {
             return None;

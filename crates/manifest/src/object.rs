@@ -17,7 +17,7 @@ const COMPARED_MAX: usize = 16;
 /// exclude nothing.
 const FINGERPRINTS_MAX: usize = 48;
 
-/// The members of an object by name. Readers try many spellings, and a fingerprint quickly excludes absent names.
+/// The members of an object by name. Parsers try many spellings, and a fingerprint quickly excludes absent names.
 #[derive(Clone, Copy)]
 pub(crate) struct Members<'v> {
     map: &'v Map<String, Value>,

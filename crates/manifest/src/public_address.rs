@@ -115,7 +115,7 @@ pub fn site_of_address(address: &str) -> Option<SiteName> {
     (!site.as_str().contains(VARIABLE)).then_some(site)
 }
 
-/// Why the host of a URL is not on the public Internet, or why readers could mistake it for another host. `None` if agents may call it, or
+/// Why the host of a URL is not on the public Internet, or why people could mistake it for another host. `None` if agents may call it, or
 /// if the URL has no host.
 ///
 /// The host is the one that URL parsers connect to (WHATWG URL): `https:///10.0.0.1`, `https:\\10.0.0.1` and hosts with percent-encoded or

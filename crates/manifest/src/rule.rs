@@ -61,7 +61,7 @@ pub(crate) enum Kind {
     OneOf(&'static [&'static str]),
     /// A string that passes a test, with a description of the test.
     Form(fn(&str) -> bool, &'static str),
-    /// The same for the value of a text line, which is always a string.
+    /// The value of a text line, which is always a string, that passes a test, with a description of the test.
     Line(fn(&str) -> bool, &'static str),
 }
 

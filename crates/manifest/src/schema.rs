@@ -147,7 +147,8 @@ impl Parameters {
         Some(Value::Object(schema))
     }
 
-    /// The schema of a call that states its parameters. An empty statement means that the call takes none, unless its address has variables.
+    /// The schema of a call that states its parameters. An empty statement means that the call takes none, unless its address has
+    /// variables.
     pub(crate) fn finish_stated(self, invocation: &Invocation) -> Option<Value> {
         self.finish().or_else(|| without_parameters(invocation))
     }
@@ -282,7 +283,7 @@ const PARAMETER_KEYS: &[&str] = &[
     "requestSchema",
     "request_schema",
 ];
-/// Those of them whose empty value means that the call takes no parameters. An empty schema accepts any.
+/// Members with parameters whose empty value means that the call takes none. An empty schema, in contrast, accepts any.
 const STATEMENT_KEYS: &[&str] = &["parameters", "params", "input", "inputs", "arguments", "args"];
 /// Members with the parameters of one part of a request.
 const PARAMETER_KEYS_BY_LOCATION: &[(&[&str], Location)] = &[

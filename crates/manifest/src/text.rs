@@ -129,7 +129,7 @@ pub(crate) fn has_four(text: &str, part: [u8; 4]) -> bool {
     fours.fold(false, |found, four| found | is_part(four))
 }
 
-/// The same for three bytes.
+/// Whether a text contains these three bytes.
 pub(crate) fn has_three(text: &str, part: [u8; 3]) -> bool {
     let from = |start: usize| text.as_bytes().get(start..).unwrap_or_default();
     let threes = from(0).iter().zip(from(1)).zip(from(2));

@@ -1,4 +1,4 @@
-//! Members of a document that no reader uses: they are kept as published, so that nothing which a publisher states is lost.
+//! Members of a document that no parser uses: they are kept as published, so that nothing which a publisher states is lost.
 //!
 //! A text, a number or a flag counts as read if the manifest contains it. What is left is kept in `hints.unread`, by its JSON pointer, from
 //! the root downwards. It is the publisher's text, untrusted, and decides nothing.
@@ -22,14 +22,15 @@ const BYTES_MAX: usize = 8 * 1_024;
 const TEXT_CHARS_MAX: usize = 1_024;
 /// Maximum number of bytes of the manifest that are searched for parts of its texts.
 const SEARCHED_BYTES_MAX: usize = 2 * 1_024 * 1_024;
-/// Maximum number of bytes of a manifest as JSON with which a document is compared. The values of a document with a larger one are not kept.
+/// Maximum number of bytes of a manifest as JSON with which a document is compared. The values of a document with a larger one are not
+/// kept.
 const RECORD_BYTES_MAX: usize = 1_024 * 1_024;
-/// Maximum number of bytes of a text that are compared. Readers truncate long texts.
+/// Maximum number of bytes of a text that are compared. Parsers truncate long texts.
 const COMPARED_BYTES_MAX: usize = 96;
 /// Minimum number of bytes of a text that is searched inside other texts, and of a number that is compared by its digits alone.
 const PART_BYTES_MIN: usize = 4;
 const DIGITS_MIN: usize = 2;
-/// Beginnings of texts that readers leave out.
+/// Beginnings of texts that parsers leave out.
 const HEADS: &[&str] = &["mailto:", "Authorization: Bearer "];
 /// Maximum number of values of one document that are compared.
 const PLACES_MAX: usize = 50_000;
@@ -56,7 +57,7 @@ const SECRET_WORDS: &[&str] = &[
     "signature",
     "signatures",
 ];
-/// Flags that readers turn into the effect, the confirmation or the payment of a call, and whose names are not in the manifest.
+/// Flags that parsers turn into the effect, the confirmation or the payment of a call, and whose names are not in the manifest.
 const MAPPED_FLAGS: &[&str] = &[
     "readOnlyHint",
     "destructiveHint",
@@ -79,7 +80,7 @@ const MAPPED_FLAGS: &[&str] = &[
     "autoRegistration",
     "free",
 ];
-/// Members of the root that readers turn into the requirements of all calls, or into the version of the format.
+/// Members of the root that parsers turn into the requirements of all calls, or into the version of the format.
 const ROOT_FLAGS: &[&str] =
     &["auth_required", "authRequired", "requires_auth", "requiresAuth", "x402Version"];
 /// Maximum number of bytes of a word that may be read under another spelling.
@@ -193,7 +194,7 @@ enum Step {
     Index(usize),
 }
 
-/// Whether a value is an amount in the smallest unit of an asset, in the terms of x402, which readers convert.
+/// Whether a value is an amount in the smallest unit of an asset, in the terms of x402, which parsers convert.
 fn is_amount_of_terms(places: &[Place<'_>], place: Place<'_>, value: &Value) -> bool {
     let holder = places.get(place.parent).map_or("", |holder| holder.name);
     place.name == "amount" && holder == "accepts" && value.is_string()
@@ -229,14 +230,14 @@ const fn is_kept(format: Format) -> bool {
         )
 }
 
-/// Whether readers turn a member of an element into a value without its name or its words.
+/// Whether parsers turn a member of an element into a value without its name or its words.
 fn is_mapped(format: Format, name: &str, value: &Value) -> bool {
     match (format, value) {
         (Format::ManifestV1, Value::String(risk)) => {
             name == "risk" && matches!(risk.as_str(), "low" | "medium" | "high")
         }
         (Format::AgentsTxt, Value::Bool(_)) => name == "required",
-        // Readers convert the amount from the smallest unit of the asset.
+        // Parsers convert the amount from the smallest unit of the asset.
         (_, Value::String(_)) if name == "maxAmountRequired" => true,
         (Format::ManifestV1, Value::Bool(_)) if name == "log_all" => true,
         (_, Value::Bool(_)) => MAPPED_FLAGS.contains(&name),
@@ -337,14 +338,14 @@ impl<'r> Known<'r> {
     fn has_text(&mut self, text: &str) -> bool {
         let (_, text) = address::split_method(text);
         let text = HEADS.iter().find_map(|head| text.strip_prefix(head)).unwrap_or(text);
-        // Readers write variables in braces, and turn the words of types into schemas.
+        // Parsers write variables in braces, and turn the words of types into schemas.
         let text = text.split("/:").next().unwrap_or(text).trim_end_matches(['?', '[', ']']);
         let quoted = serde_json::to_string(text).unwrap_or_default();
         let inner = quoted.trim_matches('"');
         if text.is_empty() || self.values.contains(inner) || self.has_word(text) {
             return true;
         }
-        // Readers remove marks of Markdown, and turn the query of a path into parameters.
+        // Parsers remove marks of Markdown, and turn the query of a path into parameters.
         if text.contains('`')
             && text::without_marks(text, TEXT_CHARS_MAX).is_some_and(|bare| self.has_text(&bare))
         {
@@ -370,7 +371,7 @@ impl<'r> Known<'r> {
         }
         self.searched += self.record.len();
         if inner.len() < PART_BYTES_MIN {
-            // Readers join a path with its base URL.
+            // Parsers join a path with its base URL.
             return self.record.contains(&format!("{inner}\""));
         }
         let mut end = inner.len().min(COMPARED_BYTES_MAX);

@@ -1,4 +1,4 @@
-//! Helper functions for readers: check objects, iterate over lists, build capabilities.
+//! Helper functions for parsers: check objects, iterate over lists, build capabilities.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::text::capped;
 
 /// The checks for the objects of a list.
 pub(crate) struct List {
-    /// The shape of each object; `None` if the reader checks it.
+    /// The shape of each object; `None` if the parser checks it.
     shape: Option<&'static Shape>,
     /// Reported for elements that are not objects.
     mistyped: Option<&'static Rule>,

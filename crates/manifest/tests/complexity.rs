@@ -246,7 +246,7 @@ fn cpu_time() -> Duration {
 /// Number of elements to which the lists of a fixture are extended.
 const GROWN: usize = 64;
 
-/// Documents in which a reader repeats a long text for each of many small values. They have the sizes of documents that once took
+/// Documents in which a parser repeats a long text for each of many small values. They have the sizes of documents that once took
 /// gigabytes.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn repeated_texts() -> Vec<(&'static str, &'static str, Value)> {

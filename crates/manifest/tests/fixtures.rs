@@ -156,7 +156,7 @@ fn every_finding_of_a_fixture_is_in_the_catalogue() {
     }
 }
 
-/// Members that a specification defines and that its reader uses, by format. None of them may be kept as unread.
+/// Members that a specification defines and that its parser uses, by format. None of them may be kept as unread.
 const DEFINED: &[(&str, &[&str])] = &[
     (
         "agents_txt",

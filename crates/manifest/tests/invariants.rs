@@ -65,7 +65,7 @@ const PATHS: &[&str] = &[
     "/.well-known/x402",
 ];
 
-/// Member names of the dialects, so that arbitrary values reach the readers.
+/// Member names of the dialects, so that arbitrary values reach the parsers.
 const NAMES: &[&str] = &[
     "awp_version",
     "actions",

@@ -225,7 +225,7 @@ mod tests {
         }
 
         #[test]
-        fn every_group_is_below_the_limit(bits: u128) {
+        fn address_group_is_less_than_the_number_of_groups(bits: u128) {
             prop_assert!(address_group(IpAddr::V6(Ipv6Addr::from(bits))) < ADDRESS_GROUPS);
         }
     }

@@ -1,8 +1,8 @@
 //! Determines who owns a site: who proved control of its domain, and when the ownership ends.
 //!
-//! A claim needs no stored state. The instance issues a random key and a token. The token consists of the SHA-256 of the key and a MAC of
-//! this instance over the hash and the site. The owner of the domain publishes the token, and the published token determines which key is
-//! accepted. So claims cannot block each other, and a token of another instance or another site is not valid.
+//! Issuing a claim needs no stored state. The instance issues a random key and a token. The token consists of the SHA-256 of the key and a
+//! MAC of this instance over the hash and the site. The owner of the domain publishes the token, and the published token determines which
+//! key is accepted. So claims cannot block each other, and a token of another instance or another site is not valid.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{SiteName, string_enum};
@@ -176,7 +176,7 @@ impl Claim {
     }
 
     /// When a visit has to look for the owner's proof at the latest, so that one failed check or a long interval between visits does not
-    /// end the ownership. Later than `now`. `None` without an owner, and shortly before the key stops being valid.
+    /// end the ownership. Returns a time later than `now`; `None` without an owner, and shortly before the key stops being valid.
     pub fn next_check_by(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let owner = self.owner.as_ref()?;
         let after_proof = CHECKS_AFTER_PROOF.into_iter().map(|wait| owner.proven_at + wait);
@@ -213,8 +213,8 @@ impl Claim {
         let kept = before.filter(|owner| keys.contains(&owner.key_hash));
         let finding = match (kept, before) {
             (Some(_), _) => "the proof was found",
-            (None, Some(_)) => "the proof of another key was found, which replaces the one before",
-            (None, None) => "the proof was found; its key counts from now on",
+            (None, Some(_)) => "the proof of another key was found, which replaces the previous key",
+            (None, None) => "the proof was found; its key is valid from now on",
         };
         let since = kept.map_or(now, |owner| owner.since);
         let key_hash = kept.map(|owner| owner.key_hash.clone()).or_else(|| keys.into_iter().next());
@@ -435,6 +435,6 @@ mod tests {
         assert!(owned.is_checked_by_visits(at(9_000)), "the proof may be published again");
         let returned = owned.after(proven(&[1]), at(9_000));
         assert_eq!(returned.owner_at(at(9_000)).map(|owner| owner.since), Some(at(9_000)));
-        assert_eq!(returned.finding.as_deref(), Some("the proof was found; its key counts from now on"));
+        assert_eq!(returned.finding.as_deref(), Some("the proof was found; its key is valid from now on"));
     }
 }

@@ -12,7 +12,7 @@ pub const KEY_BYTES: usize = 32;
 pub enum KeyKind {
     /// The owner of a site (see [`crate::claim`]).
     Owner,
-    /// A reader of the API with its own limits.
+    /// A client of the API with its own limits.
     Reader,
     /// The creator of a watch (see [`crate::webhook`]).
     Watch,

@@ -206,8 +206,8 @@ pub fn named_by_url(url: &ManifestUrl) -> NamedBy {
     if is_of_site { NamedBy::Site } else { NamedBy::Others }
 }
 
-/// Who publishes a document, if only its URL is known: the site at a usual path of its domain or its `www.` host, the host at a usual path of
-/// another host.
+/// Who publishes a document, if only its URL is known: the site at a usual path of its domain or its `www.` host, the host at a usual path
+/// of another host.
 pub fn publisher_by_url(url: &ManifestUrl) -> Publisher {
     match named_by_url(url) {
         NamedBy::Site => Publisher::Site,

@@ -264,7 +264,7 @@ string_enum! {
         Parked = "parked",
         /// The crawler was stopped; resumed at the next path.
         Interrupted = "interrupted",
-        /// The owner opted out or the operator suspended the site, before or during the visit.
+        /// The site owner opted out or the operator suspended the site, before or during the visit.
         OptedOut = "opted_out",
         /// Another worker holds the lease.
         LeaseLost = "lease_lost",
@@ -360,7 +360,7 @@ string_enum! {
         Gone = "gone",
         /// The site forbids reading it.
         Denied = "denied",
-        /// The owner opted out.
+        /// The site owner opted out.
         OptedOut = "opted_out",
         /// The operator suspended it (sites only).
         Suspended = "suspended",

@@ -36,7 +36,7 @@ pub const HINT_INTERVAL: TimeDelta = TimeDelta::days(1);
 /// Maximum delay of a third-party host after which a visit is planned for the end of the delay: a day with its jitter. It is below the 48
 /// hours for which a copy of robots.txt may be used.
 const SKIPPED_HOST_DELAY_MAX: TimeDelta = TimeDelta::hours(30);
-/// Maximum time by which such a visit may be later than usual.
+/// Maximum time by which a visit that waits for a third-party host's delay may be later than usual.
 const POSTPONED_MAX: TimeDelta = TimeDelta::hours(6);
 /// Delay of the next visit of a site that opted out. The site is not leased while it is blocked.
 const OPTED_OUT_WAIT: Duration = days(365);
@@ -70,7 +70,7 @@ string_enum! {
         OverBudget = "over_budget",
         /// The visit is resumed.
         Resumed = "resumed",
-        /// The owner opted out.
+        /// The site owner opted out.
         OptedOut = "opted_out",
         /// The proof of the site's owner must be checked.
         OwnersProof = "owners_proof",

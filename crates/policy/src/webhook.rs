@@ -40,8 +40,8 @@ const JITTER_PERCENT: u32 = 20;
 /// How long the receiver of a watch may fail before the watch is paused.
 const FAILING_MAX: TimeDelta = TimeDelta::days(5);
 
-/// How long a challenge may wait for a receiver that asks for no request, such as with a long `Retry-After`, counted from when its watch was
-/// made. A longer wait would occupy the room for unconfirmed watches.
+/// How long a challenge may wait for a receiver that asks for no request, such as with a long `Retry-After`, counted from when its watch
+/// was made. A longer wait would occupy the room for unconfirmed watches.
 const CHALLENGE_WAIT_MAX: TimeDelta = TimeDelta::hours(4);
 /// A wait that is always allowed, because the crawler may not have run before.
 const CHALLENGE_WAIT_SHORT: TimeDelta = TimeDelta::minutes(1);
@@ -123,14 +123,15 @@ pub fn may_challenge_wait(made_at: DateTime<Utc>, until: DateTime<Utc>, now: Dat
     until <= made_at + CHALLENGE_WAIT_MAX || until <= now + CHALLENGE_WAIT_SHORT
 }
 
-/// The client that made a watch, known well enough to count its watches: 16 bits of a keyed hash of its network. About 65,000 IPv4 addresses
-/// have the same value, so the value leads to no address, even with the key. Other clients cannot find out which networks share it.
+/// The client that made a watch, known well enough to count its watches: 16 bits of a keyed hash of its network. About 65,000 IPv4
+/// addresses have the same value, so the value leads to no address, even with the key. Other clients cannot find out which networks share
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchClient(u16);
 
 impl WatchClient {
-    /// `secret` is the random text that all programs of an instance share, and `network` the address of an IPv4 client or the /48 of an IPv6
-    /// client.
+    /// `secret` is the random text that all programs of an instance share, and `network` the address of an IPv4 client or the /48 of an
+    /// IPv6 client.
     pub fn new(secret: &str, network: IpAddr) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
         let tag = hmac::sign(&key, format!("agentdex-watch-client\n{network}").as_bytes());

@@ -20,7 +20,7 @@ const PEAK_BYTES_MAX: u64 = 48 * 1_024 * 1_024;
 /// Memory of the parsed rules as a multiple of the file's length. The crawler reserves this much for them.
 const RULES_FACTOR: i64 = 24;
 
-/// The same for a file that is short enough to be parsed on the async runtime.
+/// Memory for a robots.txt that is short enough to be parsed on the async runtime.
 const SHORT_PEAK_BYTES_MAX: u64 = 4 * 1_024 * 1_024;
 const SHORT_TIME_MAX: Duration = Duration::from_millis(50);
 

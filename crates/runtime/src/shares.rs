@@ -60,10 +60,10 @@ impl Shares {
         Self::with_limits(all_max, client_max, false)
     }
 
-    /// Like [`Self::new`], but the limit of each client decreases with the free amount. A client holds at most a third of what it leaves
-    /// free, so that ten clients that take as much as they can leave a twentieth. A limit of more than a quarter of all units decreases in
-    /// proportion. The clients of one IPv6 /48 together hold at most as much as they leave free. The first share of a client may be larger
-    /// if it is one unit or leaves as much free as it takes.
+    /// Limits for all clients together, and for each. The limit of each client decreases with the free amount. A client holds at most a
+    /// third of what it leaves free, so that ten clients that take as much as they can leave a twentieth. A limit of more than a quarter of
+    /// all units decreases in proportion. The clients of one IPv6 /48 together hold at most as much as they leave free. The first share of
+    /// a client may be larger if it is one unit or leaves as much free as it takes.
     pub fn shrinking(all_max: usize, client_max: usize) -> Arc<Self> {
         Self::with_limits(all_max, client_max, true)
     }

@@ -126,7 +126,7 @@ fn instead_of_flag(whole: &Command, typed: &str, words: &[&str]) -> Option<Strin
     Some(format!("write {line}"))
 }
 
-/// The same for a word with one dash. `clap` reads it as several options of one letter.
+/// What to write instead of a word with one dash. `clap` reads it as several options of one letter.
 fn instead_of_short_flags(whole: &Command, typed: &str, words: &[&str]) -> Option<String> {
     let letter = typed.strip_prefix('-')?;
     let is_meant = |word: &&&str| {

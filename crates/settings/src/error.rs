@@ -60,7 +60,7 @@ fn of_key(key: &str, message: &str) -> String {
     }
 }
 
-/// The message without the names of types of this language.
+/// The message without the names of Rust types.
 fn in_words(message: &str) -> String {
     let Some((value, expected)) = message.split_once(", expected ") else { return message.to_owned() };
     match expected {
@@ -70,7 +70,7 @@ fn in_words(message: &str) -> String {
     }
 }
 
-/// The string that stands where a list is expected, in its quotes.
+/// The string that was given where a list is expected, with its quotes.
 fn value_instead_of_list(message: &str) -> Option<&str> {
     let value = message.strip_prefix("invalid type: string ")?.strip_suffix(", expected a sequence")?;
     Some(value).filter(|value| value.starts_with('"'))

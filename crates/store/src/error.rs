@@ -110,7 +110,7 @@ pub enum StoreError {
         line: u64,
         reason: String,
     },
-    /// Retention deleted entries that the reader had not read.
+    /// Retention deleted entries that the reader of the feed had not read.
     #[error(
         "the change feed starts at {} and the reader is at {}: the entries between were deleted by age; \
          rebuild from the stored manifests, and register the reader", first.0, after.0

@@ -31,8 +31,8 @@ impl FailureLog {
         self.since.is_some()
     }
 
-    /// Records the failure of an attempt that began at `began`. Returns whether a line is due: at the beginning, and for another reason than
-    /// in the last line, unless there were too many lines. Then the next attempt after the minute has the line.
+    /// Records the failure of an attempt that began at `began`. Returns whether a line is due: at the beginning, and for another reason
+    /// than in the last line, unless there were too many lines. Then the next attempt after the minute has the line.
     pub(crate) fn failed(&mut self, reason: &str, began: Instant, now: Instant) -> bool {
         // concurrent attempts that began during an earlier failure may end after it
         if self.since.is_none() && self.ended_at.is_some_and(|ended| began < ended) {

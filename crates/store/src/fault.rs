@@ -52,7 +52,7 @@ impl Fault {
         }
     }
 
-    /// Like [`Self::during`], for an operation with a time limit.
+    /// Converts the fault of an operation with a time limit: an interruption is [`StoreError::Interrupted`].
     pub(crate) fn during_limited(self, operation: &'static str) -> StoreError {
         match self.code() {
             Some(code) if INTERRUPTED.contains(&code.as_str()) => StoreError::Interrupted { operation },

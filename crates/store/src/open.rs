@@ -29,7 +29,7 @@ impl Store {
         Self::open(config).await
     }
 
-    /// Like [`Store::open`], but retries while the server is not available. Drop the future to stop.
+    /// Opens a database, and retries while the server is not available. Drop the future to stop.
     #[boxed]
     pub async fn open_when_available(config: &StoreConfig) -> Result<Self, StoreError> {
         let began = Instant::now();

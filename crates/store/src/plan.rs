@@ -304,8 +304,8 @@ fn naming_after(visit: &VisitRecord, known: &Known, after: &[ResourceState]) -> 
 }
 
 /// Plans to store who names and publishes the manifests that stay in the index, if that changed or was not stored. Returns whether it
-/// changed. The content of such a manifest is the same, so the feed reports a change of status if it counts as that of another publisher, or
-/// if another one names it.
+/// changed. The content of such a manifest is the same, so the feed reports a change of status if it counts as that of another publisher,
+/// or if another one names it.
 fn plan_naming(plan: &mut Plan<'_>, known: &Known, naming: &SiteNaming, at: DateTime<Utc>) -> bool {
     let reported: HashSet<ManifestId> =
         plan.changes.iter().map(|change| change.manifest_id.clone()).collect();

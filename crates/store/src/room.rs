@@ -34,7 +34,7 @@ const TOO_MANY_BYTES_OF_OTHERS: &str = "the documents that the site does not nam
 const TOO_MANY_BYTES_PUBLISHED: &str = "the documents that the site itself publishes take 256 MiB";
 const TOO_MANY_BYTES_LINKED: &str = "the documents that the documents of the site link to take 1 GiB";
 
-/// The limits of documents that several owners share.
+/// The limits that documents of several owners share.
 #[derive(Debug)]
 struct PoolLimits {
     manifests: usize,

@@ -78,7 +78,7 @@ macro_rules! unhex {
 }
 pub(crate) use unhex;
 
-/// Like `unhex!`, for statements that are built at run time.
+/// Bytes from hexadecimal digits, for statements that are built at run time.
 pub(crate) fn unhex_of(digits: &str) -> String {
     format!("unhex({digits})")
 }

@@ -186,7 +186,7 @@ impl Answer {
         self.header("cache-control", &format!("max-age={seconds}"))
     }
 
-    /// The same body and validators with another status.
+    /// This body and its validators with another status.
     ///
     /// # Panics
     /// If the status is not between 100 and 999.

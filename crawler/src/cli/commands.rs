@@ -192,7 +192,7 @@ pub(super) fn keys(settings: &Settings) -> anyhow::Result<()> {
     let signer = signer.ok_or_else(|| {
         let program = super::app::program();
         UsageError(format!(
-            "{program} keys prints the key directory of --signing-key FILE; for the keys of readers of the API, write \
+            "{program} keys prints the key directory of --signing-key FILE; for the API keys of clients, write \
              `{program} keys add NAME`, `{program} keys list` or `{program} keys revoke NAME`"
         ))
     })?;

@@ -187,7 +187,7 @@ pub enum Command {
     Status,
     /// Show the paths that are requested, in order, and what was found under each
     Paths,
-    /// Manage the keys of readers of the API; alone, print the key directory of --signing-key
+    /// Manage the API keys of clients; alone, print the key directory of --signing-key
     ///
     /// The key directory is to be served at --signature-agent.
     Keys {

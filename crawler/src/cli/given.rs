@@ -14,7 +14,7 @@ pub(super) fn given<T>(flag: &str, typed: Option<T>, filed: Option<T>, file: &Co
     Given { name, value: typed.or(filed) }
 }
 
-/// The same for a list. An empty list counts as not set.
+/// The flag takes precedence over the file. An empty list counts as not set.
 pub(super) fn given_list<'a, T>(
     flag: &str,
     typed: &'a [T],

@@ -1,4 +1,4 @@
-//! `keys add`, `keys list` and `keys revoke`: keys of readers of the API.
+//! `keys add`, `keys list` and `keys revoke`: API keys of clients.
 
 use std::num::NonZeroU32;
 
@@ -10,22 +10,22 @@ use super::app::program;
 use crate::output::{self, OutputFormat};
 use crate::{UsageError, clock};
 
-/// Maximum bytes of the name of a reader.
+/// Maximum bytes of the name of a key.
 const NAME_BYTES_MAX: usize = 64;
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum KeysCommand {
-    /// Make a key for a reader of the API with limits of its own, and print it once
+    /// Make an API key with limits of its own, and print it once
     Add {
-        /// Your name for the reader: letters, digits, `.`, `_` and `-`
+        /// Your name for the holder of the key: letters, digits, `.`, `_` and `-`
         name: String,
         /// Requests a second, sustained; a burst may have four times as many
         #[arg(long, value_name = "N", default_value = "500")]
         reads_per_second: NonZeroU32,
     },
-    /// List the readers that have keys
+    /// List the API keys
     List,
-    /// Revoke the key of a reader; the API refuses it within ten seconds
+    /// Revoke an API key; the API refuses it within ten seconds
     Revoke {
         /// The name, as `keys list` prints it
         name: String,
@@ -40,7 +40,7 @@ pub(super) async fn run(store: &Store, command: &KeysCommand, format: OutputForm
             if store.reader_key_revoke(name).await? {
                 return Ok(output::line(&format!("the key of {name} is revoked"))?);
             }
-            Err(UsageError(format!("no reader is called {name}: `{} keys list` prints the names", program()))
+            Err(UsageError(format!("no key is called {name}: `{} keys list` prints the names", program()))
                 .into())
         }
     }
@@ -55,7 +55,7 @@ async fn add(
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_plain) {
         return Err(UsageError(format!(
-            "\"{name}\" is not a name for a reader: write up to {NAME_BYTES_MAX} letters, digits, '.', '_' and '-'"
+            "\"{name}\" is not a name for a key: write up to {NAME_BYTES_MAX} letters, digits, '.', '_' and '-'"
         ))
         .into());
     }
@@ -99,7 +99,7 @@ async fn list(store: &Store, format: OutputFormat) -> anyhow::Result<()> {
         return Ok(output::json(&serde_json::Value::from(listed))?);
     }
     if keys.is_empty() {
-        return Ok(output::line(&format!("no reader has a key: `{} keys add NAME` makes one", program()))?);
+        return Ok(output::line(&format!("there are no API keys: `{} keys add NAME` makes one", program()))?);
     }
     for key in keys {
         output::line(&format!(

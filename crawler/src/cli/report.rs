@@ -151,7 +151,7 @@ fn nothing_reached(summary: &Summary) -> String {
     let unresolved = [VisitEnd::DnsDead, VisitEnd::DnsFailed];
     let unresolved: u64 = unresolved.iter().filter_map(|end| summary.ends.get(end.as_str())).sum();
     let why = match (summary.sites_visited, unresolved == summary.sites_visited) {
-        (1, true) => "the only name could not be resolved".to_owned(),
+        (1, true) => "the host name of the only site could not be resolved".to_owned(),
         (1, false) => "the only site did not answer".to_owned(),
         (sites, true) => format!("none of the {sites} names could be resolved"),
         (sites, false) => format!("none of the {sites} sites answered"),
@@ -471,7 +471,11 @@ mod tests {
             told.map(str::to_owned).collect::<Vec<_>>()
         };
         for (ends, rejected, words) in [
-            ([("dns_dead", 1)].as_slice(), 0, "reached: the only name could not be resolved."),
+            (
+                [("dns_dead", 1)].as_slice(),
+                0,
+                "reached: the host name of the only site could not be resolved.",
+            ),
             (&[("dns_dead", 1)], 2, "could not be resolved, and 2 lines of the lists could not be read."),
             (&[("dns_dead", 2), ("dns_failed", 1)], 0, "none of the 3 names could be resolved"),
             (&[("dns_dead", 2), ("unreachable", 1)], 0, "none of the 3 sites answered"),

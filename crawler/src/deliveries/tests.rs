@@ -105,7 +105,7 @@ impl Fixture {
         Self::at(hosts, |hosts| hosts).await
     }
 
-    /// The same, with `change` applied to the hosts file.
+    /// A test web with the shop and these hosts, and a watch of the shop. `change` is applied to the hosts file.
     async fn at(hosts: impl IntoIterator<Item = Host>, change: impl Fn(String) -> String) -> Self {
         let shop = Host::new(SITE).robots("").file("/agent.json", "application/json", manifest("buy_book"));
         let web = Web::builder().hosts([shop]).hosts(hosts).start().await.unwrap();

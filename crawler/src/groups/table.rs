@@ -17,7 +17,8 @@ struct Group {
     /// Whether the group is to be released or has an unknown owner: no new request begins in it.
     leaving: bool,
     in_use: u32,
-    /// End of the gap after the last request. The group is not released before, because the next owner does not know of that request.
+    /// End of the gap after the last request. The group is not released before, because the next worker that owns it does not know of that
+    /// request.
     gap_until: Option<Instant>,
 }
 

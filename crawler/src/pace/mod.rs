@@ -43,7 +43,7 @@ use egress::LeaveCheck;
 
 /// Assumed time from writing a clock to the end of the response, if the sender was killed. Nearly all requests take less.
 const ANSWER_TIME_ASSUMED: Duration = LEAVES_WITHIN_MAX;
-/// The same for the operator's own networks.
+/// Assumed time from writing a clock to the end of the response in the operator's own networks, if the sender was killed.
 const ANSWER_TIME_ASSUMED_OWN: Duration = Duration::from_millis(500);
 // a request leaves within the time that is held for it at its address
 const _: () = assert!(
@@ -137,9 +137,9 @@ pub(crate) struct Target {
 /// Whether a worker owns an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tenure {
-    /// It limits the requests to the address. This includes a crawler without a fleet.
+    /// This worker limits the requests to the address. This includes a crawler without a fleet.
     Owner,
-    /// Another worker does, so the time of each request is reserved.
+    /// Another worker limits the requests to the address, so this one reserves a time for each request.
     Guest,
 }
 
@@ -238,8 +238,8 @@ impl Pace {
     }
 
     /// Waits for the rate limit of the process, writes the clocks of the request, and returns at the time at which it is to be sent. If the
-    /// database takes longer than allowed for, or another worker uses the address at that time, writes later clocks. Clocks are written only
-    /// while this worker holds the lease of the site and, in a fleet, the membership under which it owns the address.
+    /// database takes longer than allowed for, or another worker uses the address at that time, writes later clocks. Clocks are written
+    /// only while this worker holds the lease of the site and, in a fleet, the membership under which it owns the address.
     pub(crate) async fn write_clocks(
         &self,
         target: &Target,

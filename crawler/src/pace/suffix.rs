@@ -107,8 +107,8 @@ impl SuffixPermits {
         PermitAnswer::Granted(Permit { address, suffix: Some(suffix) })
     }
 
-    /// Replaces a reservation whose time passed while the database was slow, or at whose time the address is used by another worker. The new
-    /// one is not before `earliest`.
+    /// Replaces a reservation whose time passed while the database was slow, or at whose time the address is used by another worker. The
+    /// new one is not before `earliest`.
     pub(super) async fn renew(&self, permit: &mut Permit, earliest: DateTime<Utc>) -> Result<(), StoreError> {
         let Some(SuffixPermit { slot, reservation }) = permit.suffix.take() else { return Ok(()) };
         let suffix = reservation.suffix.clone();

@@ -42,7 +42,7 @@ pub(crate) enum Clearance {
     Granted { since: Moment, reserved_at: Option<DateTime<Utc>> },
     /// Other workers use the address for too long.
     AddressTaken { until: DateTime<Utc> },
-    /// The owner opted out.
+    /// The site owner opted out.
     OptedOut,
     /// Another worker visits the site now.
     LeaseLost,

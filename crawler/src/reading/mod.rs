@@ -176,11 +176,11 @@ impl Reader {
         self.pool.read(work).await
     }
 
-    /// The same, but runs short work on the current thread, because passing it to another thread would take longer.
+    /// Runs work on a thread of the pool, but short work on the current thread, because passing it to another thread would take longer.
     ///
     /// # Errors
     ///
-    /// The same as those of [`Self::run`].
+    /// If the work was not done in time, or no thread became free.
     pub(crate) async fn run_unless_short<T, F>(&self, is_short: bool, work: F) -> Result<T, ReadError>
     where
         T: Send + 'static,
@@ -194,7 +194,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// The same as those of [`Self::run`].
+    /// If the work was not done in time, or no thread became free.
     pub(crate) async fn run_unless_failed<T, F>(&self, bytes: &[u8], work: F) -> Result<T, ReadError>
     where
         T: Send + 'static,

@@ -84,7 +84,7 @@ pub enum SeedError {
     Damaged { name: String, reason: String },
     #[error("cannot fetch {name}: {reason}; {advice}")]
     Unfetched { name: String, reason: String, advice: &'static str },
-    /// A registry has no such list.
+    /// The registry does not offer the list.
     #[error("cannot fetch {name}: {reason}; {advice}")]
     NotOffered { name: String, reason: String, advice: &'static str },
     #[error("cannot store the entries of {name}: {source}")]

@@ -132,7 +132,7 @@ impl Findings {
         }
     }
 
-    /// Like [`Self::leave`], for up to [`LEFT_WITHOUT_ROOM_MAX`] links for which there was no room. Links beyond that are found again when
+    /// Records up to [`LEFT_WITHOUT_ROOM_MAX`] links for which there was no room, for a later visit. Links beyond that are found again when
     /// their document is read again.
     pub(crate) fn leave_without_room(&mut self, tasks: Vec<Task>, (site, own): (&SiteState, &OwnHosts)) {
         if tasks.is_empty() {

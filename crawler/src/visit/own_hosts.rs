@@ -30,7 +30,7 @@ impl OwnHosts {
         Self::with_sources(site, site.resources.iter().map(found_by).collect())
     }
 
-    /// The same, if the documents of the site were found in these sources.
+    /// The own hosts of a site whose documents were found in these sources.
     pub(super) fn with_sources(site: &SiteState, found: HashMap<ManifestUrl, FoundBy>) -> Self {
         let listed = site.hosts.iter().filter(|state| state.origin == HostOrigin::Listed);
         let is_linked = |found_by: &FoundBy| is_of_document(found_by.discovery);
@@ -112,7 +112,8 @@ impl OwnHosts {
         self.contains(&url.host()) && is_usual(url) || self.links_away(url) == Some(0)
     }
 
-    /// The owner whose turns and time a task uses if users of the site or others name it: the document with the link, the site that links
+    /// The document owner whose turns and time a task uses if users of the site or others name it: the document with the link, the site
+    /// that links
     /// to a document at an own host, or the customer to whom the host belongs. Empty if the task has no owner.
     pub(super) fn owner_of(&self, task: &Task) -> String {
         let (host, from) = (task.url.host(), task.linked_from.as_deref());

@@ -36,7 +36,7 @@ const HOSTS_NAMED_MAX: usize = 10;
 
 /// Number of hosts by which each visit moves its starting position in the list of hosts with manifests that only others name.
 const HOSTS_STEP: usize = 4;
-/// Number of paths of one such host that are requested before paths of the next host.
+/// Number of paths of one host with manifests that only others name which are requested before paths of the next host.
 const ROWS_AT_A_TIME: usize = 4;
 /// Length of the rotation of the paths at a host without a list of path checks: the number of slots. It is a prime, so that each path gets
 /// a turn for any number of hosts.

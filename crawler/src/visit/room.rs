@@ -31,7 +31,7 @@ pub(super) struct UrlLimits {
 /// Maximum number of parts of one manifest: its API description and the documents with keys.
 pub(super) const PARTS_MAX: usize = 5;
 
-/// Maximum time that one owner may use of the time for further links, or for URLs that others name.
+/// Maximum time that documents of one owner may use of the time for further links, or for URLs that others name.
 pub(super) const TIME_OF_ONE_MAX: Duration = Duration::from_secs(5);
 
 impl UrlLimits {

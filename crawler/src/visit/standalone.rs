@@ -124,8 +124,8 @@ impl StandaloneRequests {
         Self { tools: tools.clone(), worker, wait_max, stop, source: None, started: HashMap::new() }
     }
 
-    /// Requests for sources of seeds. A pass that an operator starts requests a robots.txt again that could not be read earlier. A daemon does
-    /// not, because a supervisor may restart it all the time.
+    /// Requests for sources of seeds. A pass that an operator starts requests a robots.txt again that could not be read earlier. A daemon
+    /// does not, because a supervisor may restart it all the time.
     pub(crate) fn for_sources(self, reading: Reading, mode: Mode) -> Self {
         let is_by_hand = reading == Reading::First && mode != Mode::Daemon;
         let robots_failures_before = is_by_hand.then(clock::now);

@@ -37,7 +37,7 @@ pub(crate) struct Traffic {
     /// The parts of [`Self::active`] for links and for URLs that others name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) active_for: BTreeMap<NamedBy, Duration>,
-    /// The same by owner ([`owner_key`]).
+    /// The parts of [`Self::active`] by the owner of the document ([`owner_key`]).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     active_for_owners: BTreeMap<String, Duration>,
     /// Boxed, because a map allocates space for eleven entries, and nearly every site has one host.
@@ -94,7 +94,7 @@ impl Traffic {
         }
     }
 
-    /// Counts the time since `active_before`, which a task of this owner took.
+    /// Counts the time since `active_before`, which a task for a document of this owner took.
     pub(crate) fn count_for_links(&mut self, (task, owner): (&Task, &str), active_before: Duration) {
         if task.is_link() {
             let took = self.active.saturating_sub(active_before);
@@ -103,7 +103,7 @@ impl Traffic {
         }
     }
 
-    /// The time that tasks of this owner took.
+    /// The time that tasks for documents of this owner took.
     pub(crate) fn active_for_owner(&self, named_by: NamedBy, owner: &str) -> Duration {
         self.active_for_owners.get(&owner_key(named_by, owner)).copied().unwrap_or_default()
     }
@@ -169,7 +169,7 @@ fn is_left_after_robots(state: &HostState) -> bool {
     state.robots.as_ref().is_some_and(|record| is_left(record.fetched_at))
 }
 
-/// A fingerprint of an owner. It is short, because it is written with each request.
+/// A fingerprint of the owner of documents. It is short, because it is written with each request.
 fn owner_key(named_by: NamedBy, owner: &str) -> String {
     format!("{:016x}", fingerprint(&format!("{named_by:?} {owner}")))
 }

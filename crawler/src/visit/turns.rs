@@ -139,7 +139,7 @@ impl<'a> Turns<'a> {
         Chosen { sure, unsure }
     }
 
-    /// The same for documents that the site names, which have no owner, in one list.
+    /// The next documents that the site itself names, which have no owner, in one list.
     pub(super) fn next_of_all(
         &self,
         documents: Vec<&'a ResourceState>,
@@ -148,8 +148,8 @@ impl<'a> Turns<'a> {
         self.merged(self.of_all(documents, max))
     }
 
-    /// The same, but returns two lists. In the visits by age, links that no visit has reached count as sure. Otherwise a site with more
-    /// documents than a visit may request would be read only a few links at a time.
+    /// The next documents that the site itself names, in two lists. In the visits by age, links that no visit has reached count as sure.
+    /// Otherwise a site with more documents than a visit may request would be read only a few links at a time.
     pub(super) fn of_all(&self, documents: Vec<&'a ResourceState>, max: usize) -> Chosen<&'a ResourceState> {
         let owner = self.owner("");
         let documents = documents.into_iter().map(|known| (owner, known)).collect();

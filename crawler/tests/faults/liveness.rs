@@ -41,7 +41,8 @@ fn manifest(hosts: &[&str]) -> String {
     )
 }
 
-/// A crawl of these hosts. `nowhere.example` does not exist, `inside.example` has a private address, and `unlisted.example` is no known site.
+/// A crawl of these hosts. `nowhere.example` does not exist, `inside.example` has a private address, and `unlisted.example` is no known
+/// site.
 async fn crawl(responder: &Responder) -> Crawl {
     let permits = "User-agent: *\nAllow: /\n";
     let web = Web::builder()

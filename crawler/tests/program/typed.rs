@@ -84,7 +84,7 @@ async fn a_reader_key_is_shown_once_and_can_be_listed_and_revoked() {
     }
     assert_eq!(fixture.run(&["keys", "revoke", "partner"]).await.status.code(), Some(0));
     let listed = text(&fixture.run(&["keys", "list"]).await.stdout);
-    assert!(listed.contains("no reader has a key"), "{listed}");
+    assert!(listed.contains("there are no API keys"), "{listed}");
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! The document of a capability.
 //!
 //! The weights gave the best ranking on public tool-retrieval sets: words of the name count four times, of the title three times, of
-//! parameter names and the site twice, and all others once. Text that tries to instruct the reader is indexed like other text but ranked
-//! slightly lower.
+//! parameter names and the site twice, and all others once. Text that tries to instruct the model that reads it is indexed like other text
+//! but ranked slightly lower.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};

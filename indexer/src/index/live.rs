@@ -41,7 +41,7 @@ impl<'s> LiveTerms<'s> {
         Ok(false)
     }
 
-    /// The same for a term given by its text. False if no document has it.
+    /// Whether a live document has this term, given by its text.
     pub(crate) fn contain_text(&mut self, term: &Term) -> tantivy::Result<bool> {
         match self.inverted.get_term_info(term)? {
             Some(info) => self.contain(&info),

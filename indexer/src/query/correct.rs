@@ -18,7 +18,7 @@ use crate::index::{Fields, LiveTerms};
 /// Maximum number of words of one phrasing for which corrections are searched, whether or not any are found. Each search costs as much as a
 /// short request.
 const ATTEMPTS_MAX: usize = 4;
-/// The same for all phrasings of a request.
+/// Maximum number of words of all phrasings of a query for which corrections are searched.
 pub(crate) const REQUEST_ATTEMPTS_MAX: usize = 8;
 /// Maximum number of short words that a suggestion replaces. Each requires a scan of the dictionary.
 pub(crate) const SHORT_WORDS_MAX: usize = 2;

@@ -222,8 +222,9 @@ impl SearchExecutor<'_> {
     }
 
     /// If the first result changes something, moves the best of the relevant results that only reads to the front, because the request
-    /// only reads. Its score must be close to that of the first. If there is none and the first result cannot be undone, the best reversible
-    /// result moves. A document that only others name is not moved before one that a site declares itself, and spam is never moved.
+    /// only reads. Its score must be close to that of the first. If there is none and the first result cannot be undone, the best
+    /// reversible result moves. A document that only others name is not moved before one that a site declares itself, and spam is never
+    /// moved.
     fn put_readers_first(&self, ranked: &mut [Ranked]) -> Result<(), IndexError> {
         let Some(first) = ranked.first().filter(|hit| !hit.candidate.is_exact) else { return Ok(()) };
         let best = first.score;

@@ -157,7 +157,7 @@ impl Searcher {
         rows::find(&self.state().opened, id)
     }
 
-    /// Those of some names that are the exact name, the id or the identifier of a capability in the index, in any case. Blocking.
+    /// Returns those of `names` that are the exact name, the id or the identifier of a capability in the index, in any case. Blocking.
     pub fn held_among(&self, names: &[String]) -> Result<HashSet<String>, IndexError> {
         rows::held_among(&self.state().opened, names)
     }

@@ -12,7 +12,7 @@ use crate::query::{Correction, ParsedQuery, Plan, REQUEST_ATTEMPTS_MAX, correcti
 /// A planned request.
 pub(super) struct PlannedQuery {
     pub(super) phrasings: Vec<ParsedQuery>,
-    /// Those of the phrasings that have terms.
+    /// The plans of the phrasings that have terms.
     pub(super) plans: Vec<Plan>,
     /// Corrections of the words of each plan.
     pub(super) corrections: Vec<Vec<Correction>>,

@@ -41,7 +41,7 @@ pub(super) struct ColumnPage {
 /// The documents that are sorted or counted.
 #[derive(Clone, Copy)]
 pub(super) enum Among<'a> {
-    /// Those that contain any of the words; all if the query has no words.
+    /// Documents that contain any of the words; all documents if the query has no words.
     Matching,
     Only(&'a [DocAddress]),
 }

@@ -54,7 +54,7 @@ fn address_of(opened: &OpenedIndex, id: &CapabilityId) -> Result<Option<DocAddre
     Ok(found.first().map(|(_, address)| *address))
 }
 
-/// Those of some names that a document which is not deleted has exactly.
+/// Returns those of `names` that a document which is not deleted has exactly.
 pub(super) fn held_among(opened: &OpenedIndex, names: &[String]) -> Result<HashSet<String>, IndexError> {
     let failed = IndexError::engine("look names up");
     let mut held = HashSet::new();

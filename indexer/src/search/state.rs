@@ -94,7 +94,7 @@ impl LoadedVectors {
         Some(next)
     }
 
-    /// The same vectors for another commit; `None` if they are already for this commit.
+    /// These vectors for another commit; `None` if they are already for this commit.
     fn for_commit(&self, opened: &OpenedIndex) -> Option<Self> {
         let (stamp, search) = self.search.as_ref().filter(|(_, search)| !search.is_for(opened))?;
         Some(Self { search: Some((*stamp, Arc::new(search.for_commit(opened)))), ..self.clone() })

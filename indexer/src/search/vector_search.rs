@@ -71,7 +71,7 @@ impl VectorSearch {
             && segments.iter().all(|segment| self.rows.contains_key(&segment.segment_id()))
     }
 
-    /// The same vectors for another commit.
+    /// These vectors for another commit.
     pub(super) fn for_commit(&self, opened: &OpenedIndex) -> Self {
         let of_segment = |(segment, columns): (&SegmentReader, &Arc<Columns>)| {
             let id = segment.segment_id();

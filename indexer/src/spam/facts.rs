@@ -50,7 +50,7 @@ pub(crate) struct PublisherFacts {
     pub(crate) has_own_name: bool,
     #[serde(flatten)]
     pub(crate) listing: Listing,
-    /// Those of the other manifests of the site.
+    /// The listings of the other manifests of the site.
     #[serde(skip)]
     pub(crate) listings: Vec<Listing>,
     pub(crate) links: BTreeSet<SiteName>,
@@ -68,8 +68,8 @@ pub(crate) struct Listing {
 }
 
 impl PublisherFacts {
-    /// The facts of a manifest whose publisher is known; `None` for other manifests, which users of the site may have written. `sketches` are
-    /// the fingerprints of its capabilities.
+    /// The facts of a manifest whose publisher is known; `None` for other manifests, which users of the site may have written. `sketches`
+    /// are the fingerprints of its capabilities.
     pub(crate) fn of(stored: &StoredManifest, sketches: impl Iterator<Item = u64>) -> Option<Self> {
         if !may_speak(stored.named_by, stored.publisher) {
             return None;

@@ -23,7 +23,7 @@ pub struct Effect {
     pub without: Scores,
     /// With up to two requests of the other half as examples of each tool.
     pub with: Scores,
-    /// The same, and an attacker with one tool for each claimed request, which is its example.
+    /// With the examples of [`Self::with`], and an attacker with one tool for each claimed request, which is its example.
     pub attacked: Scores,
     /// Shares of the claimed requests for which a tool of the attacker is first, and among the first ten.
     pub first: f64,

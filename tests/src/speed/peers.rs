@@ -1,5 +1,5 @@
-//! The same capabilities in other engines: a plain tantivy index as in its examples, SQLite FTS5, PostgreSQL full-text search, and Xapian
-//! if its Python binding is installed.
+//! The capabilities of the search benchmark in other engines: a plain tantivy index as in its examples, SQLite FTS5, PostgreSQL full-text
+//! search, and Xapian if its Python binding is installed.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -260,7 +260,7 @@ pub(crate) async fn housekeeping_removes_only_old_data(backend: Backend) {
     let message = message.unwrap()["came_to"].as_str().unwrap().to_owned();
     assert!(
         message
-            .contains("3 changes and 1 versions removed by age; older changes wait for the reader archive"),
+            .contains("3 changes and 1 versions removed by age; older changes are kept until the indexer archive has read them"),
         "{message}"
     );
     interrupt(child);

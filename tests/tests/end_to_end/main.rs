@@ -192,6 +192,6 @@ async fn exports_spans_of_visits_and_requests() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unreachable_collector_loses_only_spans() {
-    traces::an_unreachable_collector_loses_only_spans().await;
+async fn loses_only_spans_while_the_collector_is_unreachable() {
+    traces::loses_only_spans_while_the_collector_is_unreachable().await;
 }

@@ -76,7 +76,7 @@ pub(crate) async fn a_stalled_worker_sends_nothing_after_its_leases() {
     world.assert_polite();
 }
 
-/// The same test with limits for addresses, each of which has an owner.
+/// Stops a worker (SIGSTOP) for longer than its membership, with limits for addresses, each of which has an owner.
 pub(crate) async fn a_stalled_owner_sends_nothing_after_its_membership() {
     const SITES: usize = 48;
     /// robots.txt, and the only one of the two allowed paths that a first visit requests.

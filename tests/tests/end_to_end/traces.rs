@@ -73,7 +73,7 @@ pub(crate) async fn exports_spans_of_visits_and_requests() {
     world.assert_polite();
 }
 
-pub(crate) async fn an_unreachable_collector_loses_only_spans() {
+pub(crate) async fn loses_only_spans_while_the_collector_is_unreachable() {
     let host = "sky.test";
     let world = World::start(Backend::Sqlite, Web::builder().host(Host::new(host))).await;
     world.write_seeds([host]);

@@ -94,7 +94,7 @@ impl World {
         self.crawling_with(program, "json", flags)
     }
 
-    /// Like [`Self::crawling`], with another output format.
+    /// A program that crawls, with the flags of [`Self::crawler`] and this output format.
     pub(crate) fn crawling_with(&self, program: &str, format: &str, flags: &[&str]) -> Command {
         let mut command = self.program(program);
         let files = self.web.write_files(self.dir.path()).unwrap();

@@ -17,8 +17,8 @@ pub(crate) struct DeclaredServer {
 }
 
 impl DeclaredServer {
-    /// The server at an address that agents may call. `is_own` states whether the site itself publishes the document, and the document describes
-    /// only this service. `None` for an address that cannot be linked or has no host name.
+    /// The server at an address that agents may call. `is_own` states whether the site itself publishes the document, and the document
+    /// describes only this service. `None` for an address that cannot be linked or has no host name.
     pub(crate) fn of(address: &str, site: &SiteName, is_own: bool) -> Option<Self> {
         let url = links::harmless(address)?;
         let host = Host::parse(Url::parse(&url).ok()?.host_str()?).ok()?;

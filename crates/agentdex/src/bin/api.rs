@@ -1,4 +1,4 @@
-//! The program `api`; everything is in its library.
+//! The program `api`. Its code is in the library `api`.
 
 use std::process::ExitCode;
 

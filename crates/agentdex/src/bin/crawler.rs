@@ -1,4 +1,4 @@
-//! The program `crawler`; everything is in its library.
+//! The program `crawler`. Its code is in the library `crawler`.
 
 use std::process::ExitCode;
 

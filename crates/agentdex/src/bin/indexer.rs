@@ -1,4 +1,4 @@
-//! The program `indexer`; everything is in its library.
+//! The program `indexer`. Its code is in the library `indexer`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Fuzz target `agents_txt`.
+//! Fuzzes every grammar of agents.txt. No input may cause a panic, two readings must be equal, and the manifest must respect the caps.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Fuzz target `body`.
+//! Fuzzes the JSON of a request body or of a registry. JSON over its budget must never be parsed.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Fuzz target `document`.
+//! Fuzzes the detection of dialects and every parser behind it, with any path, forced format and response headers. No input may cause a
+//! panic, two readings must be equal, and the manifest must respect the caps.
 
 #![no_main]
 

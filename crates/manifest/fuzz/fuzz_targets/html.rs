@@ -1,4 +1,4 @@
-//! Fuzz target `html`.
+//! Fuzzes the head of an HTML page. The number and lengths of its links must respect their caps, and two readings must be equal.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Fuzz target `json`.
+//! Fuzzes JSON that is read as the format that the first byte selects. No input may cause a panic, two readings must be equal, and the
+//! manifest must respect the caps.
 
 #![no_main]
 

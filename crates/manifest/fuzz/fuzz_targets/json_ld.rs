@@ -1,4 +1,4 @@
-//! Fuzz target `json_ld`.
+//! Fuzzes the JSON-LD of a page, and the manifest that is read from it. Entries must respect their cap, and two readings must be equal.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Fuzz target `keys`.
+//! Fuzzes the documents with the keys of signatures, and the header and the signature of an A2A card. No input may cause a panic, and the
+//! manifest must respect the caps.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Fuzz target `link_header`.
+//! Fuzzes a `Link` header. The number of links and the lengths of their targets must respect their caps.
 
 #![no_main]
 

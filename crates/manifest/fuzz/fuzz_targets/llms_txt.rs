@@ -1,4 +1,5 @@
-//! Fuzz target `llms_txt`.
+//! Fuzzes llms.txt and ai.txt, which are Markdown and prose. No input may cause a panic, two readings must be equal, and the manifest must
+//! respect the caps.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Fuzz target `text`.
+//! Fuzzes a generic JSON manifest whose names, descriptions, ids and URLs are all the same untrusted text. Names and descriptions must
+//! respect their caps and contain no bidi or tag characters.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Fuzz target `xml`.
+//! Fuzzes XML, alone and as the content of a sitemap or an OPML file. URLs must respect their cap, and two readings must be equal.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Fuzz target `yaml`.
+//! Fuzzes OpenAPI in YAML after a valid first line. No input may cause a panic, two readings must be equal, and the manifest must respect
+//! the caps.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! Fuzz targets: each function reads arbitrary bytes with one parser and asserts the invariants of every document.
 //!
-//! The targets call public functions only, so that a site could serve every input that fails. `tests/fuzz_targets.rs` runs them without a
-//! fuzzer, on the fixtures and on damaged copies.
+//! The targets call only public functions, so every input that fails is one that a site could serve. `tests/fuzz_targets.rs` runs them
+//! without a fuzzer, on the fixtures and on damaged copies.
 
 use std::fmt::Write as _;
 
@@ -116,7 +116,7 @@ pub fn types(data: &[u8]) {
     assert_invariants(bytes.as_bytes(), "/agent.json", Some(Format::Awp), None);
 }
 
-/// OpenAPI in YAML, with a valid first line.
+/// OpenAPI in YAML, after a valid beginning.
 pub fn yaml(data: &[u8]) {
     let bytes = [b"openapi: 3.0.0\ninfo: {title: a, version: '1'}\n", data].concat();
     assert_invariants(&bytes, "/openapi.yaml", None, None);

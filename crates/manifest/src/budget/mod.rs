@@ -47,7 +47,7 @@ pub(crate) const DOCUMENT: Limits = Limits {
     tree_bytes: 80 * 1_024 * 1_024,
 };
 
-/// Documents in YAML. The YAML reader recurses, so it has the same depth limit as JSON values.
+/// Documents in YAML. The YAML parser recurses, so it has the same depth limit as JSON values.
 pub(crate) const YAML: Limits = Limits { depth: crate::json::DEPTH_MAX, nodes: 400_000, ..DOCUMENT };
 
 /// Maximum number of values of a manifest other than OpenAPI: the largest published one has 1,700, and this allows twelve for each of the

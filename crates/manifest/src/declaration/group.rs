@@ -2,10 +2,10 @@
 //!
 //! Declarations belong together if they call the same operation, or if they have the same native id in equal documents at several paths. A
 //! name of agents.txt that has no address belongs to the capability of that name in the agents.json of its host. Only documents whose
-//! publisher is known are grouped: those of the site itself at its domain, and those of each other host, which may belong to a customer. Users of a site
-//! may have written any other document, even one to which the site links, for example from a catalog of its users' agents. Its declarations
-//! are separate capabilities, so that nobody can change the declarations of others. The leader of a group is the declaration whose document
-//! is the fewest links away from the domain; among equals, the fullest. Two declarations of one document are
+//! publisher is known are grouped: those of the site itself at its domain, and those of each other host, which may belong to a customer.
+//! Users of a site may have written any other document, even one to which the site links, for example from a catalog of its users' agents.
+//! Its declarations are separate capabilities, so that nobody can change the declarations of others. The leader of a group is the
+//! declaration whose document is the fewest links away from the domain; among equals, the fullest. Two declarations of one document are
 //! never one capability: if a document declares one operation several times, only declarations with the same native id belong together.
 
 use std::cmp::Reverse;

@@ -9,7 +9,7 @@ use crate::model::{Capability, CapabilityAuth, Finding, Format, Manifest, Paymen
 use crate::name::{CapabilityId, ManifestId, ManifestUrl};
 use crate::schema::required_properties;
 
-/// Maximum number of parameters of one declaration that are compared (the first by name), and maximum bytes of such a name.
+/// Maximum number of parameters of one declaration that are compared (the first by name), and maximum bytes of the name of a parameter.
 const PARAMETERS_MAX: usize = 64;
 const PARAMETER_NAME_BYTES_MAX: usize = 200;
 /// Maximum number of bytes of the compared parameters of one declaration, as JSON: 64 parameters with names and types of usual length take

@@ -37,7 +37,8 @@ impl Draft<'_> {
         self.check_address(address, published, pointer)
     }
 
-    /// The same without a finding, for members in which no specification requires an address.
+    /// Resolves a published address against the root of the served origin, without a finding. For members in which no specification
+    /// requires an address.
     pub(crate) fn origin_url(&self, published: &str) -> Option<String> {
         address::on_origin(self.base(), published).map(Address::into_string)
     }
@@ -48,7 +49,8 @@ impl Draft<'_> {
         self.on_origin(published, &object.at(key)).map(Address::into_string)
     }
 
-    /// The same for the address of a server. A single word is not an address; the shape of the object reports it.
+    /// The address of a server in a string field, resolved against the root of the served origin. A single word is not an address; the
+    /// shape of the object reports it.
     pub(crate) fn server_url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
         let is_word = |text: &str| !text.contains(['/', ':']) && !text.contains(char::is_whitespace);
         if object.text(key).is_some_and(is_word) { None } else { self.url(object, key) }

@@ -90,7 +90,7 @@ mod tests {
     use crate::model::{Detection, Discovery, Format, Strength};
     use crate::name::ManifestUrl;
 
-    /// Even if a reader adds values without counting them, the finished manifest is within the memory limit.
+    /// Even if a parser adds values without counting them, the finished manifest is within the memory limit.
     #[test]
     fn a_model_that_is_too_large_becomes_an_unreadable_document() {
         let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();

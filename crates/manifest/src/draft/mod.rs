@@ -1,9 +1,9 @@
-//! The manifest under construction, which every reader fills.
+//! The manifest under construction, which every parser fills.
 //!
-//! A reader takes three kinds of steps, in any order:
+//! A parser takes three kinds of steps, in any order:
 //! - `draft.check(&object, &SHAPE)` reports every field of a shape that is missing, mistyped or malformed;
 //! - `draft.manifest.… = …` fills the model from the lenient getters of [`Object`];
-//! - `draft.begin(…)` begins a capability, the reader fills it, `draft.push(…)` completes and keeps it.
+//! - `draft.begin(…)` begins a capability, the parser fills it, `draft.push(…)` completes and keeps it.
 //!
 //! The draft holds the caps (findings, capabilities), infers missing values, and assesses conformance at the end.
 
@@ -16,7 +16,7 @@ mod texts;
 pub(crate) use addresses::Places;
 pub(crate) use credentials::restrict_to_needing;
 pub(crate) use lists::FINDINGS as LIST_FINDINGS;
-pub(crate) use texts::{description, name, tags, title};
+pub(crate) use texts::{LINE_BYTES_MAX, NAME_BYTES_MAX, description, name, tags, title};
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};

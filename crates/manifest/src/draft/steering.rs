@@ -96,7 +96,7 @@ fn steers(capability: &Capability) -> bool {
         || schemas.any(injection::any_addresses_reader)
 }
 
-/// The same for the texts of the manifest itself.
+/// Whether a text of the manifest itself, outside its capabilities, addresses the model that reads it.
 fn manifest_steers(manifest: &Manifest) -> bool {
     let workflows = manifest.workflows.iter().flat_map(|workflow| [&workflow.name, &workflow.description]);
     let links = manifest.links.iter().map(|link| &link.title);

@@ -8,6 +8,10 @@ use crate::text;
 const TITLE_CHARS_MAX: usize = 400;
 /// Maximum length of a name that is made from a description, in characters.
 const MADE_NAME_CHARS_MAX: usize = 60;
+/// Maximum length in bytes of a part of a text that can be a name, a label or a value. A longer one is prose.
+pub(crate) const NAME_BYTES_MAX: usize = 200;
+/// Maximum length in bytes of a line or a paragraph that is searched as a whole.
+pub(crate) const LINE_BYTES_MAX: usize = 2_000;
 
 /// A description without markup, truncated to its cap.
 pub(crate) fn description(text: Option<&str>) -> Option<String> {

@@ -315,8 +315,8 @@ pub(crate) fn keep_below(above: &str, line: &str, draft: &mut Draft<'_>) {
     }
 }
 
-/// Maximum number of characters of the label of an address.
-const LABEL_CHARS_MAX: usize = 100;
+/// Maximum length in bytes of the label of an address, and of the name of a relative path.
+const LABEL_BYTES_MAX: usize = 100;
 /// Separators between an address and its label.
 const SEPARATORS: &[&str] =
     &[": ", ":** ", "\u{ff1a}", " \u{2192} ", " -> ", " \u{2014} ", " \u{2013} ", " - "];
@@ -343,7 +343,7 @@ fn label_of(text: &str) -> Option<&str> {
     // A JSON member name.
     let quoted = label.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let label = quoted.filter(|name| !name.contains('"')).unwrap_or(label);
-    let is_label = !label.is_empty() && label.len() <= LABEL_CHARS_MAX;
+    let is_label = !label.is_empty() && label.len() <= LABEL_BYTES_MAX;
     (is_label && !label.contains("://") && !label.contains("](")).then_some(label)
 }
 
@@ -356,7 +356,7 @@ fn first_address(text: &str) -> Option<&str> {
 /// The names of files after a label: `Docs: README.md, AGENTS.md, docs/decisions`. Empty if the line contains anything else.
 pub(crate) fn labelled_files(line: &str) -> Vec<&str> {
     let item = line.trim_start_matches(['-', '*', '+', '>', ' ', '\t']);
-    let Some((_, listed)) = item.split_once(':').filter(|(label, _)| label.len() <= LABEL_CHARS_MAX) else {
+    let Some((_, listed)) = item.split_once(':').filter(|(label, _)| label.len() <= LABEL_BYTES_MAX) else {
         return Vec::new();
     };
     let listed = listed.trim().trim_end_matches('.').split([',', ';']).take(FILES_MAX);
@@ -392,7 +392,7 @@ const FILES_MAX: usize = 50;
 fn is_relative(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./%".contains(letter);
     let name = text.strip_prefix("./").unwrap_or(text);
-    name.len() <= LABEL_CHARS_MAX
+    name.len() <= LABEL_BYTES_MAX
         && name.starts_with(|letter: char| letter.is_ascii_alphanumeric())
         && name.contains(['.', '/'])
         && name.contains(|letter: char| letter.is_ascii_alphabetic())

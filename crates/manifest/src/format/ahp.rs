@@ -134,7 +134,7 @@ fn read_capability(
 
 /// Whether a value is a text of a few words.
 fn is_short(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.len() <= draft::NAME_CHARS_MAX)
+    value.as_str().is_some_and(|text| text.len() <= draft::NAME_BYTES_MAX)
 }
 
 /// The message of a call.

@@ -199,7 +199,7 @@ fn is_identifier(word: &str) -> bool {
     // `eBay` and `iPhone` are names.
     let is_long =
         word.find(|letter: char| letter.is_ascii_uppercase() || letter == '_').is_some_and(|at| at > 1);
-    begins && ends && has_parts && is_long && word.len() <= draft::NAME_CHARS_MAX
+    begins && ends && has_parts && is_long && word.len() <= draft::NAME_BYTES_MAX
 }
 
 /// Words that announce the names of actions, and the maximum number of actions of one interface.

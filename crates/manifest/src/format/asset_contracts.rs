@@ -53,13 +53,13 @@ pub(crate) fn keep(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Members with the names and accounts of the service on blockchains.
 const IDENTITY_KEYS: &[&str] = &["identity", "identities", "wallets"];
-/// Maximum number of members of such an object, all of which are texts.
+/// Maximum number of members of an object with names and accounts. All of them are texts.
 const IDENTITY_MAX: usize = 20;
 
 /// Keeps the accounts of the service, if the document names them outside its terms of payment: `"identity": {"bitcoin": "bc1…"}`.
 fn keep_identity(root: &Object<'_>, draft: &mut Draft<'_>) {
     let is_account = |text: &&str| is_address(text) && text.bytes().any(|byte| byte.is_ascii_digit());
-    let is_text = |value: &Value| value.as_str().is_some_and(|text| text.len() <= draft::NAME_CHARS_MAX);
+    let is_text = |value: &Value| value.as_str().is_some_and(|text| text.len() <= draft::NAME_BYTES_MAX);
     let stated = IDENTITY_KEYS.iter().filter_map(|key| root.object(key)).find(|block| {
         block.map.len() <= IDENTITY_MAX
             && block.map.values().all(is_text)
@@ -114,6 +114,6 @@ fn read_block(name: &str, block: &Object<'_>, contracts: &mut Map<String, Value>
 /// Whether a text may be the address of a contract or of an issuer.
 pub(super) fn is_address(text: &str) -> bool {
     text.len() >= ADDRESS_CHARS_MIN
-        && text.len() <= draft::NAME_CHARS_MAX
+        && text.len() <= draft::NAME_BYTES_MAX
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'_' | b'-' | b'.'))
 }

@@ -1,5 +1,5 @@
-//! Remarks about the credentials of a service: where and how they are obtained, their form, their scopes, the page about them, the secrets in
-//! the environment variables of a client, "No login or subscription".
+//! Remarks about the credentials of a service: where and how they are obtained, their form, their scopes, the page about them, the secrets
+//! in the environment variables of a client, "No login or subscription".
 //!
 //! Completes the credentials that other sentences state. Only secrets of the environment and the statement that nobody has to log in add
 //! credentials.
@@ -36,7 +36,7 @@ pub(super) struct AuthRemarks {
 impl AuthRemarks {
     /// Reads a line, which may be below a heading about credentials, or belong to the list item above it.
     pub(super) fn read_line(&mut self, line: &str, is_of_auth: bool, is_nested: bool) {
-        if line.is_empty() || line.len() > draft::DESCRIPTION_CHARS_MAX {
+        if line.is_empty() || line.len() > draft::LINE_BYTES_MAX {
             return;
         }
         let is_title = line.starts_with("# ");
@@ -63,8 +63,8 @@ impl AuthRemarks {
         self.read_no_login(line, is_nested);
     }
 
-    /// Reads a list item that says that nobody has to log in. Below a heading or a label about a part of the service, the item is about that
-    /// part. Other lines may be about the calls of their section.
+    /// Reads a list item that says that nobody has to log in. Below a heading or a label about a part of the service, the item is about
+    /// that part. Other lines may be about the calls of their section.
     fn read_no_login(&mut self, line: &str, is_nested: bool) {
         if !line.starts_with(['-', '*', '+']) || line.starts_with("**") {
             let is_sentence = line.ends_with(['.', '!']);
@@ -240,7 +240,7 @@ fn names_environment(heading: &str) -> bool {
     )
 }
 
-/// The secret of a line below such a heading: `SHOP_API_KEY - Required: key of the shop`.
+/// The secret of a line below a heading that announces environment variables: `SHOP_API_KEY - Required: key of the shop`.
 fn secret_in(line: &str) -> Option<Auth> {
     let line = line.trim_start_matches(['-', '*', '+', ' ', '`']);
     let end =

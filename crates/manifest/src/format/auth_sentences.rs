@@ -1,7 +1,7 @@
 //! Sentences and lines that state the credentials of a whole service.
 
 use crate::address;
-use crate::draft::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
+use crate::draft::{DESCRIPTION_CHARS_MAX, NAME_BYTES_MAX, NAME_CHARS_MAX};
 use crate::format::lenient::{self, Optional};
 use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
 use crate::name::URL_BYTES_MAX;
@@ -14,7 +14,7 @@ pub(super) enum LinePosition {
     Intro,
     /// Below a heading about credentials.
     Auth,
-    /// In a block of code below such a heading.
+    /// In a block of code below a heading about credentials.
     CodeOfAuth,
     Other,
 }
@@ -197,7 +197,7 @@ pub(super) fn label_of_auth(line: &str) -> Option<&str> {
 pub(super) fn says_calls_are_open(line: &str) -> bool {
     const BESIDE: &[&str] = &["", "free", "public", "open", "open access", "free and open"];
     let words = line.trim_start_matches(['-', '*', '+', '>', ' ']);
-    if words.len() > NAME_CHARS_MAX {
+    if words.len() > NAME_BYTES_MAX {
         return false;
     }
     let folded = words.to_ascii_lowercase();
@@ -270,7 +270,7 @@ fn in_sentence(sentence: &str, place: LinePosition) -> Option<Auth> {
     }
     if let Some(at) = folded.find("api key").filter(|at| !is_of_another(sentence, *at)) {
         let header = lenient::header_in(sentence).map(|name| in_header(AuthScheme::ApiKey, name));
-        return Some(header.unwrap_or_else(|| Auth::new(AuthScheme::ApiKey))).filter(|_| at < NAME_CHARS_MAX);
+        return Some(header.unwrap_or_else(|| Auth::new(AuthScheme::ApiKey))).filter(|_| at < NAME_BYTES_MAX);
     }
     let at = folded.find("oauth 2").or_else(|| folded.find("oauth2"))?;
     (!is_of_another(sentence, at)).then(|| Auth::new(AuthScheme::OAuth2))
@@ -388,7 +388,7 @@ fn parameter(sentence: &str) -> Option<&str> {
     let (name, _) = sentence.split_once('?')?.1.split_once('=')?;
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let is_key = || text::words(name).iter().any(|word| matches!(word.as_str(), "key" | "token" | "apikey"));
-    (is_plain && name.len() <= NAME_CHARS_MAX && is_key()).then_some(name)
+    (is_plain && name.len() <= NAME_BYTES_MAX && is_key()).then_some(name)
 }
 
 /// Reads the OAuth addresses in a line.

@@ -73,7 +73,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Blocks that may contain the command of a server with its arguments, as in the configuration of a client.
 const SERVER_BLOCKS: &[&str] = &["mcp", "mcp_server", "mcpServer", "server", "stdio", "transport"];
-/// Lists of such blocks.
+/// Lists of blocks that may contain the command of a server.
 const SERVER_LISTS: &[&str] = &["servers", "transports"];
 /// Blocks with the command of a server in its description.
 const LOCAL_BLOCKS: &[&str] = &["stdio", "local", "command", "install"];

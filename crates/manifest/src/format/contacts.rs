@@ -7,7 +7,7 @@ use crate::draft::{self, Draft};
 use crate::object::Object;
 use crate::text;
 
-/// Maximum number of such contacts of one document that are kept.
+/// Maximum number of contacts for a specific purpose of one document that are kept.
 const CONTACTS_MAX: usize = 20;
 
 /// Keeps contact addresses for a specific purpose, in addition to the general contact: `security_contact`, `security_email`.
@@ -53,7 +53,7 @@ pub(crate) fn keep_for_purpose(name: &str, address: &str, draft: &mut Draft<'_>)
     let is_new = !known.iter().any(|known| known.as_deref() == Some(address));
     let words = text::words(name);
     let is_contact = words.len() > 1 && words.iter().any(|word| matches!(word.as_str(), "contact" | "email"));
-    let is_short = address.len() <= draft::NAME_CHARS_MAX && name.len() <= draft::NAME_CHARS_MAX;
+    let is_short = address.len() <= draft::NAME_BYTES_MAX && name.len() <= draft::NAME_BYTES_MAX;
     if is_short && is_email(address) && is_new && is_contact {
         draft.manifest.features.other.insert(name.to_owned(), Value::String(address.to_owned()));
     }

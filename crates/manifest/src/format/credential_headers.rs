@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::draft::NAME_CHARS_MAX;
+use crate::draft::{NAME_BYTES_MAX, NAME_CHARS_MAX};
 use crate::format::{auth_sentences, payment_header, request_headers};
 use crate::model::{Auth, AuthScheme, Capability};
 use crate::text;
@@ -98,7 +98,7 @@ pub(super) fn mark(capability: &mut Capability) -> Vec<HeaderCredential> {
 
 /// The credential in one header; `None` for other headers.
 fn of(name: &str, property: &Map<String, Value>) -> Option<Auth> {
-    if name.len() > NAME_CHARS_MAX || payment_header::is_proof(name) {
+    if name.len() > NAME_BYTES_MAX || payment_header::is_proof(name) {
         return None;
     }
     if name.eq_ignore_ascii_case("authorization") {

@@ -1,7 +1,7 @@
 //! Parts of other formats inside a document of any format: an MCP server in an agent card, operations in a plugin, terms of payment,
 //! contacts, addresses of further documents.
 //!
-//! Adds only parts that the reader of the format has not read. A call with a known method and address is not added again.
+//! Adds only parts that the parser of the format has not read. A call with a known method and address is not added again.
 
 use std::collections::HashSet;
 
@@ -36,7 +36,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         return;
     }
     read_servers(root, draft);
-    add_tools_of_page(root, draft);
+    add_webmcp_page(root, draft);
     payments::read(root, draft);
     if !draft.format().is_core() && draft.format() != Format::X402 {
         x402::read_block(root, draft);
@@ -101,12 +101,12 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Completes the credentials and the payments of all calls. Those from `listed` on are named only in texts.
-fn complete_calls(listed: usize, root: &Object<'_>, draft: &mut Draft<'_>) {
+/// Completes the credentials and the payments of all calls. Calls from the index `first_described` on are named only in texts.
+fn complete_calls(first_described: usize, root: &Object<'_>, draft: &mut Draft<'_>) {
     auth_remarks::read(root, draft);
     generic::open_registration(draft);
-    apply_described_effects(listed, draft);
-    open_described(listed, draft);
+    apply_described_effects(first_described, draft);
+    mark_described_open(first_described, draft);
     plan_tools::read(root, draft);
     payment_words::mark_calls(draft);
     payment_header::read(root, draft);
@@ -128,16 +128,17 @@ fn read_servers(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Applies a sentence about calls that read or write to calls that only the text names: "Write operations require a bearer token."
-fn apply_described_effects(listed: usize, draft: &mut Draft<'_>) {
+/// Applies a sentence about the credentials of reads or writes to the calls that are named only in texts: "Write operations require a
+/// bearer token."
+fn apply_described_effects(first_described: usize, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let has_scheme = manifest.auth.iter().any(|auth| auth.scheme != AuthScheme::None);
-    if !has_scheme || manifest.capabilities.len() == listed {
+    if !has_scheme || manifest.capabilities.len() == first_described {
         return;
     }
     let description = manifest.description.clone().map(Value::String);
     let Some((reads, writes)) = description.as_ref().and_then(lenient::by_effect) else { return };
-    let described = manifest.capabilities.iter_mut().skip(listed);
+    let described = manifest.capabilities.iter_mut().skip(first_described);
     for capability in described.filter(|capability| capability.auth == CapabilityAuth::default()) {
         match safety::effect(capability) {
             SafetyClass::Read => capability.auth = reads.clone(),
@@ -157,7 +158,7 @@ fn add_tools_beside(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Extensions of one document that are read.
+/// Maximum number of extensions of one document that are read.
 const EXTENSIONS_MAX: usize = 50;
 
 /// The tools of MCP servers that extensions describe by their parameters: `{"uri": "urn:shop:mcp", "params": {"transport": "stdio",
@@ -201,7 +202,7 @@ fn add_payment_extension(extension: &Object<'_>, draft: &mut Draft<'_>) {
     draft.keep(Payment { scheme: Some((*scheme).to_owned()), ..terms });
 }
 
-/// The agents of a file of a server, by their names.
+/// Reads the member `agents` of a free-form `mcp.json`: a map from agent names to services.
 fn read_agents_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
     let is_map =
         |agents: &&Value| agents.as_object().is_some_and(|agents| agents.values().all(Value::is_object));
@@ -226,14 +227,14 @@ fn read_cards(root: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 /// Marks calls that only the text of a service names as open, if the service requires no credentials.
-fn open_described(listed: usize, draft: &mut Draft<'_>) {
+fn mark_described_open(first_described: usize, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let is_open = |auth: &Auth| auth.scheme == AuthScheme::None;
     // Calls without credentials may still require payment.
     if manifest.auth.is_empty() || !manifest.auth.iter().all(is_open) || !manifest.payments.is_empty() {
         return;
     }
-    for capability in manifest.capabilities.iter_mut().skip(listed) {
+    for capability in manifest.capabilities.iter_mut().skip(first_described) {
         let is_paid = capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Paid);
         if capability.auth == CapabilityAuth::default() && !is_paid {
             capability.auth.required = Tristate::No;
@@ -241,9 +242,10 @@ fn open_described(listed: usize, draft: &mut Draft<'_>) {
     }
 }
 
-/// Marks calls with a price as paid, if the price or the document states a payment scheme and no other credentials. How a call is paid
-/// remains unknown if there are plans or other ways to pay, or if the price may be zero.
-fn mark_paid(first: usize, draft: &mut Draft<'_>) {
+/// Marks calls with a price as paid, if the price or the document states a payment scheme and no other credentials. In other formats than
+/// x402 and AIR, plans or other ways to pay leave it unknown how a call is paid, unless its price is per call. So does a price that may be
+/// zero.
+fn mark_paid(first_described: usize, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let is_scheme =
         |payment: &Payment| payment.scheme.as_deref().is_some_and(|s| auth::scheme(s) == AuthScheme::Payment);
@@ -255,9 +257,10 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
             || payments
                 .iter()
                 .all(|payment| payment.plan.is_none() && (payment.scheme.is_none() || is_scheme(payment))));
-    for capability in manifest.capabilities.iter_mut().skip(first) {
-        let is_said_paid = |price: &Payment| price.price.is_none() && price.model.as_deref() == Some("paid");
-        let costs = |price: &&Payment| price.cost() == Some(Cost::Paid) || is_said_paid(price);
+    for capability in manifest.capabilities.iter_mut().skip(first_described) {
+        let has_paid_model =
+            |price: &Payment| price.price.is_none() && price.model.as_deref() == Some("paid");
+        let costs = |price: &&Payment| price.cost() == Some(Cost::Paid) || has_paid_model(price);
         let Some(price) = capability.price.as_ref().filter(costs) else {
             continue;
         };
@@ -268,7 +271,7 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
                 })
         };
         let is_stated =
-            is_said_paid(price) || price.amount().is_some() || is_in_currency() && has_amounts(price);
+            has_paid_model(price) || price.amount().is_some() || is_in_currency() && has_amounts(price);
         let is_due = || price.scheme.is_none() && is_stated && capability.is_invocable();
         let is_per_call = price.model.as_deref().is_some_and(|model| model.starts_with("per_"));
         let is_paid = is_scheme(price)
@@ -281,7 +284,7 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
     }
 }
 
-/// Marks calls as free and open that a list of free calls names, `"free_endpoints": […]`, unless they state otherwise.
+/// Marks the calls in a list of free calls (`"free_endpoints": […]`) as free and as open, unless they state a price or credentials.
 fn mark_free_lists(draft: &mut Draft<'_>) {
     for capability in &mut draft.manifest.capabilities {
         if !capability.pointer.split('/').any(is_free_list) {
@@ -304,7 +307,7 @@ fn is_free_list(name: &str) -> bool {
 /// Last words in the names of lists of free calls.
 const FREE_LISTS: &[&str] = &["endpoints", "tools", "resources", "calls", "routes", "operations", "actions"];
 
-/// Whether a price in words has amounts, none of which is zero: `toll rate (0.001 to 1.0)`.
+/// Whether a price in words has amounts, none of which is zero, and does not contain "free": `toll rate (0.001 to 1.0)`.
 fn has_amounts(price: &Payment) -> bool {
     let text = price.price.as_deref().unwrap_or_default();
     let numbers = text.split(|letter: char| !(letter.is_ascii_digit() || letter == '.'));
@@ -313,7 +316,7 @@ fn has_amounts(price: &Payment) -> bool {
     amounts.peek().is_some() && amounts.all(|amount| amount > 0.0) && !is_free()
 }
 
-/// The object below the comments of a text.
+/// Reads the parts that texts share: prices, required credentials, the payment header, and in ai.txt the JSON object below the comments.
 pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
     described_prices::read(0, draft);
     mark_paid(0, draft);
@@ -359,7 +362,7 @@ const fn may_hold_operations(format: Format) -> bool {
 }
 
 /// Adds the page whose tools a browser calls (WebMCP), which may be the home page.
-fn add_tools_of_page(root: &Object<'_>, draft: &mut Draft<'_>) {
+fn add_webmcp_page(root: &Object<'_>, draft: &mut Draft<'_>) {
     let blocks = ["interfaces", "protocols", "agent_protocols", "endpoints"];
     let blocks = blocks.iter().filter_map(|key| root.object(key));
     let stated = std::iter::once(root.clone()).chain(blocks).find_map(|block| block.text("webmcp"));
@@ -407,7 +410,8 @@ fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>
     }
 }
 
-/// An address on the served origin. Without a finding, since no format requires these members.
+/// Resolves an address against the served origin. Only paths and `https://` URLs count. Reports no finding, because no format requires
+/// these members.
 fn absolute(published: &str, is_block: bool, draft: &Draft<'_>) -> Option<String> {
     let completed = address::completed(published).or_else(|| {
         let is_name = is_block && is_path_segment(published);

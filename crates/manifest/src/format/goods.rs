@@ -15,7 +15,7 @@ const PRICE_KEYS: &[&str] = &["price", "priceRange", "price_range", "priceFrom",
 /// Members that make an element a call, whose price is that of its capability.
 const CALL_KEYS: &[&str] =
     &["method", "path", "endpoint", "parameters", "inputSchema", "input_schema", "accepts"];
-/// Lists that other readers read: plans, and lists whose elements are capabilities.
+/// Lists that other parsers read: plans, and lists whose elements are capabilities.
 const OTHER_LISTS: &[&str] = &[
     "plans",
     "tiers",

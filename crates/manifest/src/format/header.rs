@@ -173,7 +173,7 @@ pub(crate) const LIMIT_KEYS: &[&str] = &[
     "plans",
 ];
 
-/// Adds values that the reader of the format has not set: contact, provider, rate limit, language, date, tags.
+/// Adds values that the parser of the format has not set: contact, provider, rate limit, language, date, tags.
 pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     complete_contact(root, draft);
     let manifest = &mut draft.manifest;
@@ -181,7 +181,7 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
         let name = |party: Object<'_>| draft::name(party.text_of(&["name", "organization", "title"]));
         manifest.provider.name = root.object_of(&["provider", "publisher", "organization"]).and_then(name);
     }
-    // The core formats define the members, and their readers report wrong ones.
+    // The core formats define the members, and their parsers report wrong ones.
     let is_defined = manifest.detection.format.is_core() || manifest.detection.format == Format::Ahp;
     if is_defined {
         return;
@@ -268,7 +268,7 @@ const QUERY_KEYS: &[&str] = &[
     "examples",
 ];
 
-/// Keeps the typical requests to the whole service, unless the reader of the format did.
+/// Keeps the typical requests to the whole service, unless the parser of the format did.
 fn complete_queries(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !draft.manifest.representative_queries.is_empty() {
         return;

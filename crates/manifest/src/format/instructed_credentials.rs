@@ -4,7 +4,7 @@
 //! credentials.
 
 use crate::auth;
-use crate::draft::NAME_CHARS_MAX;
+use crate::draft::{NAME_BYTES_MAX, NAME_CHARS_MAX};
 use crate::format::clauses::clauses;
 use crate::format::{auth_sentences, lenient, request_headers};
 use crate::model::{Auth, AuthScheme};
@@ -19,7 +19,7 @@ const OBLIGED: &[&str] =
     &["include", "send", "pass", "provide", "carry", "contain", "have", "set", "authenticate", "be"];
 /// Verbs before credentials that a call accepts but does not need.
 const ACCEPTING: &[&str] = &["accepts", "accept", "supports"];
-/// Words after such a verb.
+/// Words after a verb of [`ACCEPTING`].
 const ALSO: &[&str] = &["also", "optionally"];
 /// Labels of the credentials of a call.
 const LABELS: &[&str] = &["auth", "authentication", "authorization"];
@@ -157,7 +157,7 @@ fn labelled_auth(clause: &str) -> Option<Auth> {
     let label = label.trim_matches(['*', '`', ' ']);
     let value = value.trim_matches(['*', '`', ' ', '.']);
     if value.is_empty()
-        || value.len() > NAME_CHARS_MAX
+        || value.len() > NAME_BYTES_MAX
         || !LABELS.iter().any(|known| label.eq_ignore_ascii_case(known))
     {
         return None;

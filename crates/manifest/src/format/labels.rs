@@ -13,7 +13,9 @@ use crate::format::{header, language, lenient, payment_words, terms};
 use crate::model::{Auth, AuthScheme, Payment, PolicyChoice};
 use crate::text;
 
-/// Maximum number of characters of a label.
+/// Maximum length of a label in bytes.
+const LABEL_BYTES_MAX: usize = 40;
+/// Maximum number of characters of a heading, and of a telephone number, that are read.
 const LABEL_CHARS_MAX: usize = 40;
 /// Maximum number of access rules that are kept from one file.
 const RULES_MAX: usize = 64;
@@ -203,7 +205,7 @@ impl Labels {
         if self.is_about && is_plain && !line.ends_with(':') && labelled(line).is_none() {
             self.paragraph.push_str(text::capped(line, draft::DESCRIPTION_CHARS_MAX));
             self.paragraph.push(' ');
-            self.is_about = self.paragraph.len() < draft::DESCRIPTION_CHARS_MAX;
+            self.is_about = self.paragraph.len() < draft::LINE_BYTES_MAX;
         } else if !is_plain && !self.paragraph.is_empty() {
             self.end_paragraph(draft);
         }
@@ -407,7 +409,7 @@ fn read_payments(value: &str, draft: &mut Draft<'_>) {
 fn labelled(line: &str) -> Option<(String, String)> {
     let line = line.trim_start_matches(['-', '*', '+', '#', '>', ' ', '\t']);
     let (label, value) = line.split_once(':')?;
-    if label.len() > LABEL_CHARS_MAX || label.contains(['"', '{', '|', '<']) {
+    if label.len() > LABEL_BYTES_MAX || label.contains(['"', '{', '|', '<']) {
         return None;
     }
     let label = text::words(label.trim_matches(['*', '_', '`', ' '])).join(" ");

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::model::Follow;
 use crate::text;
 
-/// The target of an address.
+/// The relation of the target of an address to the document, and how the crawler follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinkClass {
     pub(crate) rel: &'static str,
@@ -45,7 +45,7 @@ pub(crate) fn classify(address: &str) -> LinkClass {
 
 /// Maximum number of words of a title that classifies an address.
 const TITLE_WORDS_MAX: usize = 6;
-/// Maximum number of bytes of such a title.
+/// Maximum length in bytes of a title that classifies an address.
 const TITLE_BYTES_MAX: usize = 100;
 
 /// The class of an address by its title, if its path shows none: "A2A Agent Card", "Docs MCP (documentation search)".

@@ -3,9 +3,9 @@
 
 /// Marks of list items and headings.
 const ITEM_MARKS: [char; 7] = ['-', '*', '+', '#', '>', ' ', '\t'];
-/// Maximum number of characters of a label before an address, and of the label of an item whose address follows other words.
-const LABEL_CHARS_MAX: usize = 100;
-const ITEM_LABEL_CHARS_MAX: usize = 60;
+/// Maximum length in bytes of a label before an address, and of the label of an item whose address follows other words.
+const LABEL_BYTES_MAX: usize = 100;
+const ITEM_LABEL_BYTES_MAX: usize = 60;
 /// Ends of the clause before a label.
 const CLAUSE_ENDS: &[&str] = &[". ", "; ", ") ", " | ", " \u{2014} ", " \u{2013} ", ", "];
 /// Separators between an address and the remark behind it.
@@ -64,7 +64,7 @@ fn label_in(before: &str, is_first: bool) -> Option<&str> {
     let start = ends.filter_map(|end| Some(label.rfind(end)? + end.len())).max().unwrap_or(0);
     let label =
         label.get(start..)?.trim_matches(|letter: char| letter.is_whitespace() || ",.;*`)".contains(letter));
-    (!label.is_empty() && label.len() <= LABEL_CHARS_MAX).then_some(label)
+    (!label.is_empty() && label.len() <= LABEL_BYTES_MAX).then_some(label)
 }
 
 /// The remark behind the first address of a line, without the label of the next address.
@@ -80,7 +80,7 @@ fn remark_in<'t>(behind: &'t str, next_label: Option<&str>) -> Option<&'t str> {
 fn has_label(item: &str) -> bool {
     item.split_once(": ").is_some_and(|(label, _)| {
         !label.is_empty()
-            && label.len() <= ITEM_LABEL_CHARS_MAX
+            && label.len() <= ITEM_LABEL_BYTES_MAX
             && !label.contains(['"', '{', '/'])
             && !label.contains(". ")
             && label.starts_with(|letter: char| letter.is_alphabetic() || "*`".contains(letter))

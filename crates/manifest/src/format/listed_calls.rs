@@ -19,8 +19,8 @@ const CALLS_MAX: usize = 500;
 const REMARK_WORDS_MAX: usize = 20;
 /// Maximum number of members of the body that a sentence shows; published ones show up to 6.
 const BODY_MEMBERS_MAX: usize = 32;
-/// Maximum number of characters of the label of a call.
-const LABEL_CHARS_MAX: usize = 100;
+/// Maximum length in bytes of the label of a call.
+const LABEL_BYTES_MAX: usize = 100;
 
 /// A call as published.
 pub(crate) struct Call<'t> {
@@ -117,7 +117,7 @@ impl<'t> Call<'t> {
             let is_call = is_address && methods.iter().all(|method| address::is_method(method));
             is_call.then_some(Self { methods, address, rest, has_comma: false })
         })?;
-        (title.len() <= LABEL_CHARS_MAX).then_some((title, address, call))
+        (title.len() <= LABEL_BYTES_MAX).then_some((title, address, call))
     }
 
     /// The call of an item that states its method in brackets after the address: `/rooms/{id} (GET): one room`.
@@ -176,7 +176,7 @@ impl<'t> Call<'t> {
     }
 }
 
-/// Maximum number of words between the method and "to" in such a sentence.
+/// Maximum number of words between the method and "to" in a sentence that names a call.
 const WORDS_BEFORE_ADDRESS_MAX: usize = 8;
 
 /// The address in a word, without the punctuation around it and without a last value that is truncated: `/tokens?address=` of
@@ -207,7 +207,7 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let row = row.flatten();
     let item = row.as_deref().unwrap_or_else(|| item_of(line));
     let labelled = || {
-        let (label, call) = item.split_once(':').filter(|(label, _)| label.len() <= LABEL_CHARS_MAX)?;
+        let (label, call) = item.split_once(':').filter(|(label, _)| label.len() <= LABEL_BYTES_MAX)?;
         let call = Call::of(call).or_else(|| Call::sending(call))?;
         Some((Some(label.trim_matches(is_mark)).filter(|label| !label.is_empty()), call))
     };
@@ -216,7 +216,7 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         let (label, call) =
             LEADS.iter().filter_map(|lead| item.split_once(lead)).min_by_key(|(label, _)| label.len())?;
         let label = label.trim_matches(is_mark);
-        let is_label = !label.is_empty() && label.len() <= LABEL_CHARS_MAX && !label.contains(['/', '[']);
+        let is_label = !label.is_empty() && label.len() <= LABEL_BYTES_MAX && !label.contains(['/', '[']);
         Some((Some(label), Call::of(call)?)).filter(|_| is_label)
     };
     let is_item = item.len() < line.len() && row.is_none();
@@ -392,7 +392,7 @@ fn is_source_file(path: &str) -> bool {
 fn read_endpoints(item: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
     let is_label = |label: &str| {
         let end = label.len().checked_sub("endpoints".len()).and_then(|at| label.get(at..));
-        label.len() <= LABEL_CHARS_MAX && end.is_some_and(|end| end.eq_ignore_ascii_case("endpoints"))
+        label.len() <= LABEL_BYTES_MAX && end.is_some_and(|end| end.eq_ignore_ascii_case("endpoints"))
     };
     let Some((label, listed)) = item.split_once(':').filter(|(label, _)| is_label(label)) else {
         return false;

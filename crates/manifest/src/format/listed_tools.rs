@@ -57,7 +57,7 @@ pub(crate) struct ListedTools {
     server: Option<String>,
     /// Whether the line before was a heading with the name of a tool.
     is_heading: bool,
-    /// Whether the line is below such a heading, whose items are arguments.
+    /// Whether the line is below a heading with the name of a tool, whose items are arguments.
     is_below_tool: bool,
     /// Whether a heading says that the tools belong to an MCP server.
     is_named: bool,

@@ -292,7 +292,7 @@ fn titled_link(line: &str) -> Option<(&str, &str, &str)> {
     let (title, after) = item.strip_prefix('[')?.split_once("](")?;
     let (address, remark) = after.split_once(')')?;
     let remark = remark.trim_start_matches([':', ' ', '-', '\u{2014}', '\u{2013}']);
-    (title.len() <= draft::NAME_CHARS_MAX && !title.contains(']')).then_some((title, address, remark))
+    (title.len() <= draft::NAME_BYTES_MAX && !title.contains(']')).then_some((title, address, remark))
 }
 
 /// Whether an address belongs to an API, according to its path or host.

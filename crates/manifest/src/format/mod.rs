@@ -1,4 +1,4 @@
-//! Detection, checks and readers of the dialects, listed in [`dialects`].
+//! Detection, checks and parsers of the dialects, listed in [`dialects`].
 
 mod a2a;
 mod acp;

@@ -15,7 +15,7 @@ const PARAMETERS_MAX: usize = 200;
 const BETWEEN: &[&str] = &["a", "an", "the", "your", "its", "project"];
 /// Words behind the verb.
 const LEADING: &[&str] = &["via", "with", "by", "using"];
-/// Words that name no key, but a kind of credential that other readers know.
+/// Words that name no key, but a kind of credential that other parsers know.
 const KINDS: &[&str] = &["api", "bearer", "access", "jwt", "oauth", "secret", "private", "public"];
 
 /// Requires the key that a sentence names, for the calls from `first` on that have its parameter and no other statement.

@@ -10,8 +10,8 @@ use crate::text;
 
 /// Maximum number of tools of one document that are read.
 const TOOLS_MAX: usize = 20;
-/// Maximum number of characters of the name of a tool.
-const NAME_CHARS_MAX: usize = 64;
+/// Maximum length in bytes of the name of a tool, which is ASCII.
+const NAME_BYTES_MAX: usize = 64;
 
 /// Adds the tools that sentences name, if the document names a server and lists none of its tools.
 pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
@@ -51,7 +51,7 @@ fn named_in(text: &str) -> impl Iterator<Item = &str> {
         let name = word.trim_matches(is_mark);
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
         let is_name = name.contains('_') || word.starts_with('`');
-        (is_name && name.len() <= NAME_CHARS_MAX && name.chars().all(is_plain)).then_some(name)
+        (is_name && name.len() <= NAME_BYTES_MAX && name.chars().all(is_plain)).then_some(name)
     })
 }
 
@@ -59,7 +59,7 @@ fn named_in(text: &str) -> impl Iterator<Item = &str> {
 fn after_address(text: &str) -> impl Iterator<Item = &str> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let is_name =
-        move |name: &&str| !name.is_empty() && name.len() <= NAME_CHARS_MAX && name.chars().all(is_plain);
+        move |name: &&str| !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.chars().all(is_plain);
     let listed = outbound::address_before_remark(text)
         .and_then(|_| text.split_once("tools: "))
         .and_then(|(_, listed)| listed.split([')', ';']).next());

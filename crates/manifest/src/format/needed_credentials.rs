@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::credential_headers::{self, CREDENTIAL_KEYWORD};
 use super::instructed_credentials::{self, Need};
-use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
+use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_BYTES_MAX};
 use crate::format::clauses::clauses;
 use crate::format::{auth_sentences, lenient, named_keys, outbound, request_headers};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Tristate};
@@ -109,7 +109,7 @@ impl Described {
         }
         for clause in clauses(description) {
             let folded = clause.to_ascii_lowercase();
-            if folded.len() > NAME_CHARS_MAX || folded.contains('?') {
+            if folded.len() > NAME_BYTES_MAX || folded.contains('?') {
                 continue;
             }
             if found.required.is_empty() && may_require(clause) {
@@ -150,7 +150,7 @@ impl Described {
     }
 }
 
-/// Whether a text contains the beginning of such a sentence.
+/// Whether a text contains the beginning of a sentence that names required credentials.
 fn may_require(text: &str) -> bool {
     // "requires", "needs", "with API-key", "with an API key"
     [*b"equi", *b"need", *b"Need", *b"h AP", *b"h ap", *b"n AP"]
@@ -475,7 +475,7 @@ fn is_key_name(name: &str) -> bool {
         let plain = name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase());
         plain.eq(known.bytes())
     };
-    name.len() <= NAME_CHARS_MAX && KEY_NAMES.iter().any(is_same)
+    name.len() <= NAME_BYTES_MAX && KEY_NAMES.iter().any(is_same)
 }
 
 /// Whether the text of a parameter says that it is the caller's API key, and not the key that the call changes.

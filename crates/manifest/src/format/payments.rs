@@ -1,6 +1,6 @@
 //! Payment terms in a document of any format: schemes, networks, wallets and price lists.
 //!
-//! They are recorded and never acted upon. Formats that define their own terms have their own readers.
+//! They are recorded and never acted upon. Formats that define their own terms have their own parsers.
 
 use std::collections::HashSet;
 

@@ -65,7 +65,7 @@ fn is_short_list(value: &Value) -> bool {
         && budget::bytes_of(value, LIST_BYTES_MAX) <= LIST_BYTES_MAX
 }
 
-/// Maximum number of bytes of such a list.
+/// Maximum number of bytes of a list of names that is kept as published.
 const LIST_BYTES_MAX: usize = 4_096;
 
 /// Keeps the limits of several plans by name, besides the limit that applies to everybody, and the tools that a plan does not include.

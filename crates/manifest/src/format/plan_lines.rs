@@ -107,7 +107,7 @@ impl PlanLines {
         let is_limit = |part: &&str| {
             part.bytes().any(|byte| byte.is_ascii_digit()) && LIMITED.iter().any(|word| part.contains(word))
         };
-        let limit = parts.find(|part| part.len() <= PRICE_CHARS_MAX && is_limit(part));
+        let limit = parts.find(|part| part.chars().count() <= PRICE_CHARS_MAX && is_limit(part));
         self.limits.extend(limit.map(|limit| (name.to_owned(), Value::from(limit.trim()))));
     }
 

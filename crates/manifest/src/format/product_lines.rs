@@ -1,6 +1,7 @@
 //! Labelled lines about one product of a site: `Product-auth: …`, `shop-pricing: …`, `Product-free-endpoints: /a /b`.
 //!
-//! The label begins with the name of the product, or with the word "product", and a hyphen.
+//! A label is a word with a hyphen or an underscore, such as `shop-pricing`. Its last part decides what the line states. The parts before
+//! it, usually the name of the product, are not checked.
 
 use serde_json::Value;
 use url::Url;
@@ -11,9 +12,9 @@ use crate::model::{AuthScheme, Payment};
 use crate::name::parse_url;
 use crate::text;
 
-/// Maximum number of characters of a label.
-const LABEL_CHARS_MAX: usize = 60;
-/// Maximum number of credentials and prices of one text that are read.
+/// Maximum length of a label in bytes.
+const LABEL_BYTES_MAX: usize = 60;
+/// These lines add no credentials to a manifest that has this many, and no payments to one that has this many.
 const TERMS_MAX: usize = 50;
 
 /// Reads the lines of one text.
@@ -32,7 +33,7 @@ impl ProductLines {
             && listed_calls::read_paths(value, is_free, self.base.as_ref(), draft)
     }
 
-    /// Keeps the content of any other line.
+    /// Reads a line that states credentials, prices, a description or the base URL of a product. Ignores all other lines.
     pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
         let Some((words, value)) = labelled(line) else { return };
         let value = text::capped(value, draft::DESCRIPTION_CHARS_MAX);
@@ -54,15 +55,15 @@ fn labelled(line: &str) -> Option<(Vec<String>, &str)> {
     let (label, value) = line.split_once(':')?;
     let label = label.trim();
     let is_label =
-        label.contains(['-', '_']) && label.len() <= LABEL_CHARS_MAX && !label.contains(char::is_whitespace);
+        label.contains(['-', '_']) && label.len() <= LABEL_BYTES_MAX && !label.contains(char::is_whitespace);
     is_label.then(|| (text::words(label), value.trim()))
 }
 
 fn read_credentials(value: &str, draft: &mut Draft<'_>) {
     for auth in lenient::auth(&Value::String(value.to_owned())) {
-        let known = &draft.manifest.auth;
-        let is_known = known.iter().any(|known| known.scheme == auth.scheme && known.name == auth.name);
-        if auth.scheme != AuthScheme::Other && !is_known && known.len() < TERMS_MAX {
+        let auths = &draft.manifest.auth;
+        let is_known = auths.iter().any(|known| known.scheme == auth.scheme && known.name == auth.name);
+        if auth.scheme != AuthScheme::Other && !is_known && auths.len() < TERMS_MAX {
             draft.keep(auth);
         }
     }
@@ -71,11 +72,11 @@ fn read_credentials(value: &str, draft: &mut Draft<'_>) {
 
 fn keep_payments(stated: Vec<Payment>, draft: &mut Draft<'_>) {
     for payment in stated {
-        let known = &draft.manifest.payments;
+        let payments = &draft.manifest.payments;
         let repeats = |known: &Payment| {
             *known == payment || (payment_words::is_only_scheme(&payment) && known.scheme == payment.scheme)
         };
-        if known.len() < TERMS_MAX && !known.iter().any(repeats) {
+        if payments.len() < TERMS_MAX && !payments.iter().any(repeats) {
             draft.keep(payment);
         }
     }

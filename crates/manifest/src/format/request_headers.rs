@@ -126,5 +126,5 @@ fn is_header_member(name: &str) -> bool {
 /// Whether a text is the name of a header (RFC 9110 section 5.1).
 fn is_header(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    !text.is_empty() && text.len() <= HEADER_CHARS_MAX && text.bytes().all(is_plain)
+    !text.is_empty() && text.chars().count() <= HEADER_CHARS_MAX && text.bytes().all(is_plain)
 }

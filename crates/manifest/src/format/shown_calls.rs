@@ -214,7 +214,7 @@ impl ShownCalls {
             None => ["- ", path, " \u{2014} ", remark].concat(),
         };
         let is_call = match columns.method {
-            // Such rows are read by the reader of lists.
+            // Such rows are read by the parser of lists.
             Some(0) if columns.path == 1 && columns.auth.is_none() => false,
             Some(_) => listed_calls::read(&item, base, draft),
             None => self.is_of_api && listed_calls::read_path(&item, base, draft),

@@ -59,7 +59,7 @@ pub(crate) struct StatedAuth {
 }
 
 impl StatedAuth {
-    /// Reads a line with its indentation, before any other reader does.
+    /// Reads a line with its indentation, before any other parser does.
     pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
         let (is_nested, line) = (line.starts_with([' ', '\t']), line.trim());
         self.place(draft);
@@ -78,7 +78,7 @@ impl StatedAuth {
         self.has_condition &= is_of_auth;
         self.is_optional = self.is_optional.filter(|_| is_of_auth);
         let is_intro = self.sections.iter().all(|section| section.level < 2);
-        if line.len() > draft::DESCRIPTION_CHARS_MAX || (self.is_code && !is_of_auth) {
+        if line.len() > draft::LINE_BYTES_MAX || (self.is_code && !is_of_auth) {
             return;
         }
         if let Some(section) =

@@ -1,6 +1,6 @@
 //! Terms of use in a document of any format: permitted uses of the content, licence, links to terms, status.
 //!
-//! Fills fields that the reader of the format left empty. The core dialects define these members themselves.
+//! Fills fields that the parser of the format left empty. The core dialects define these members themselves.
 
 use serde_json::Value;
 

@@ -92,7 +92,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.links(root, &rels);
 }
 
-/// Reads the priced resources that a document of another format lists in its `x402`, unless its reader did.
+/// Reads the priced resources that a document of another format lists in its `x402`, unless its parser did.
 pub(crate) fn read_block(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(block) = root.object("x402") else { return };
     let below = [&block.pointer, "/"].concat();

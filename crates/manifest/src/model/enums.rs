@@ -335,9 +335,9 @@ string_enum! {
 }
 
 impl Publisher {
-    /// Whether the publisher of a document at `host` may use a name: as the publisher of an identifier, or as the namespace of a server. The
-    /// site may use the names of the host that serves the document, of its parent hosts and of its subdomains; the customer of a host only
-    /// the name of this host and names below it. Users of a host may use none.
+    /// Whether the publisher of a document at `host` may use a name: as the publisher of an identifier, or as the namespace of a server.
+    /// The site may use the names of the host that serves the document, of its parent hosts and of its subdomains; the customer of a host
+    /// only the name of this host and names below it. Users of a host may use none.
     pub fn may_use_name_of(self, host: &Host, name: &Host) -> bool {
         match self {
             Self::Site => host.may_use_name_of(name),

@@ -8,11 +8,12 @@
 pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) confidence: f64,
-    /// Words with spaces between them. A group that begins with `?` may be missing; `*` matches any words after the first.
+    /// Groups of alternative words, which are separated by spaces. A group that begins with `?` is optional; `*` matches any words after
+    /// the first.
     pub(super) groups: &'static [&'static str],
     /// One of these words must occur in the capability or in the site's texts about itself, for ambiguous words such as `order`.
     pub(super) within: &'static str,
-    /// None of these words may occur there.
+    /// None of these words may occur in the capability or in the site's texts about itself.
     pub(super) unless: &'static str,
 }
 
@@ -29,7 +30,7 @@ impl Entry {
         self.groups.contains(&"*")
     }
 
-    /// The words in a sentence.
+    /// The groups of words as text for people: `book or reserve; and flight`.
     pub(super) fn described(&self) -> String {
         let listed = |words: &str| words.split_whitespace().collect::<Vec<_>>().join(" or ");
         let groups: Vec<String> = self

@@ -197,11 +197,11 @@ impl VerifyingKey {
     pub(super) fn of_multibase(text: &str, algorithm: Algorithm) -> Result<Self, Refusal> {
         /// `ed25519-pub` as an unsigned varint.
         const ED25519_PUB: [u8; 2] = [0xed, 0x01];
-        /// Slightly more than the characters of such a key in base58 with its `z`.
-        const CHARS_MAX: usize = 64;
+        /// Slightly more than the bytes of an Ed25519 key in base58 with its `z`.
+        const ENCODED_BYTES_MAX: usize = 64;
         let unread = || Refusal::unresolvable("the key is not an Ed25519 key in base58 (z6Mk…)".to_owned());
         let encoded =
-            text.strip_prefix('z').filter(|encoded| encoded.len() <= CHARS_MAX).ok_or_else(unread)?;
+            text.strip_prefix('z').filter(|encoded| encoded.len() <= ENCODED_BYTES_MAX).ok_or_else(unread)?;
         let bytes = bs58::decode(encoded).into_vec().map_err(|_| unread())?;
         let key =
             bytes.strip_prefix(&ED25519_PUB).filter(|key| key.len() == POINT_BYTES).ok_or_else(unread)?;

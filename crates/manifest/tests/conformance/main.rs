@@ -2,7 +2,7 @@
 //! it. docs/CONFORMANCE.md is rendered from them.
 //!
 //! A register names a fixture with a complete example of its specification. If a clause has members, the tests mutate them: each member is
-//! removed, given another type, emptied, and set to the values of `contradict`. The reader must then report a finding at the member, below
+//! removed, given another type, emptied, and set to the values of `contradict`. The parser must then report a finding at the member, below
 //! it, or at its parent with the name of the member, at the level that the clause states.
 
 #![expect(clippy::unwrap_used, reason = "a register that cannot be read has to fail the test")]

@@ -712,7 +712,7 @@ pub(crate) const ALL: &[Hostile] = &[
             of(format!("{{\"name\": \"a\", \"endpoints\": [{}{{}}]}}", numbered(n / 100, endpoint)))
         },
     },
-    // --- parts that a reader combines: half of the document is one part, half the other ---
+    // --- parts that a parser combines: half of the document is one part, half the other ---
     Hostile {
         name: "schemes beside a long registration address",
         path: JSON,

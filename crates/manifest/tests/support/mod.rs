@@ -73,7 +73,7 @@ impl Case {
         Self { folder, format, bytes, about }
     }
 
-    /// The same fixture with another document.
+    /// This fixture with another document.
     pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
         Self { folder: self.folder.clone(), format: self.format.clone(), bytes, about: self.about.clone() }
     }

@@ -1,4 +1,4 @@
-//! Entry point of the fuzzer for `headers`.
+//! Fuzzes the response headers that decide about freshness, use and delays. No value may cause a panic, and two readings must be equal.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Entry point of the fuzzer for `robots`.
+//! Fuzzes a robots.txt and decisions on several paths. The numbers of notes and agentmaps must respect their caps, two readings must be
+//! equal, and robots.txt itself must always be allowed.
 
 #![no_main]
 

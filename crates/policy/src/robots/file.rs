@@ -32,7 +32,7 @@ pub struct CrawlDelay {
 }
 
 string_enum! {
-    /// A problem or remark that is reported to the owner of a file.
+    /// A problem or remark that is reported to the site owner.
     RobotsNoteKind, "robots note" {
         /// The file is an HTML page.
         Html = "html",
@@ -95,7 +95,7 @@ impl RobotsFile {
         self.decide_within(path_and_query, &mut { PATH_WORK_MAX })
     }
 
-    /// The same, if the work is at most `work_left`. Reduces `work_left` by the work.
+    /// Decides on the path and query of a request, with at most `work_left` of comparison work. Reduces `work_left` by the work done.
     pub(super) fn decide_within(&self, path_and_query: &str, work_left: &mut u64) -> RobotsDecision {
         let path = NormalPath::parse(path_and_query);
         if path.is_robots() {

@@ -44,7 +44,7 @@ pub(super) struct NormalPath(String);
 
 impl NormalPath {
     /// Normalises the path and query of a request and drops a fragment. A literal `*` or `$` is encoded, because these have a meaning in
-    /// patterns (§2.2.3 tells owners to write `%2A` and `%24`).
+    /// patterns (§2.2.3 tells site owners to write `%2A` and `%24`).
     pub(super) fn parse(path_and_query: &str) -> Self {
         let path = path_and_query.split('#').next().unwrap_or_default();
         let normal = normalise(path.as_bytes(), b"");

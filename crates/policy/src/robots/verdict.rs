@@ -21,8 +21,8 @@ pub(super) const SHORT_WORK_MAX: u64 = 1024 * 1024;
 const COPY_AGE_MIN: Duration = HOUR;
 /// Maximum time for which a copy is used (RFC 9309 §2.4).
 const COPY_AGE_MAX: Duration = DAY;
-/// The same for the first request after the one for robots.txt, if the delay of the host exceeds the validity of the copy. The longest
-/// Crawl-delay takes 29 hours including jitter; the rest is for a crawler that resumes late.
+/// Maximum time for which a copy is used by the first request after the one for robots.txt, if the delay of the host exceeds the validity
+/// of the copy. The longest Crawl-delay takes 29 hours including jitter; the rest is for a crawler that resumes late.
 const COPY_AGE_DELAYED_MAX: Duration = Duration::from_hours(48);
 
 /// The result of a request for robots.txt, after redirects.

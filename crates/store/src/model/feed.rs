@@ -50,8 +50,9 @@ pub struct FeedEntry {
     pub site: SiteName,
     pub manifest_id: ManifestId,
     /// A slug of `policy::FetchOutcome` or `policy::VisitEnd`, `opted_out`, `unlisted`, or `suspended_` with a slug of
-    /// `policy::AbuseReason`, `named_by_site`, `named_by_others`, `published_by_` with a slug of `manifest::Publisher`, or `read_again` if a
-    /// later version of the reader read the same bytes. For a merge or a split, the ids: `c1 into c2, c3 into c4 and 5 more`, `c1 out of c2`.
+    /// `policy::AbuseReason`, `named_by_site`, `named_by_others`, `published_by_` with a slug of `manifest::Publisher`, or `read_again` if
+    /// a later version of the reader read the same bytes. For a merge or a split, the ids: `c1 into c2, c3 into c4 and 5 more`, `c1 out of
+    /// c2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

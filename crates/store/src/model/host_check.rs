@@ -18,7 +18,7 @@ pub struct HostCheck {
     pub host: Host,
     /// What the last check found.
     pub outcome: HostCheckOutcome,
-    /// When it ended.
+    /// When the last check ended.
     pub checked_at: DateTime<Utc>,
     pub history: HostCheckHistory,
 }

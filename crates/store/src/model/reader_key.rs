@@ -1,4 +1,4 @@
-//! Keys of API readers, each with its own limits.
+//! API keys of clients, each with its own limits.
 
 use std::num::NonZeroU32;
 
@@ -10,7 +10,7 @@ pub const READER_KEYS_MAX: u32 = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaderKey {
-    /// The operator's name for the reader.
+    /// The operator's name for the holder of the key.
     pub name: String,
     pub hash: KeyHash,
     /// Requests a second, sustained.
@@ -21,7 +21,7 @@ pub struct ReaderKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReaderKeyOutcome {
     Added,
-    /// A reader of this name has a key; nothing is stored.
+    /// There is a key with this name; nothing is stored.
     NameTaken,
     /// There are [`READER_KEYS_MAX`] keys; nothing is stored.
     Full,

@@ -7,8 +7,8 @@ use manifest::SiteName;
 /// thirty thousand servers.
 pub const REGISTRY_ROWS_MAX: u32 = 200_000;
 
-/// Maximum number of stored rows of one registry about one site, so that nobody fills a registry with entries about a site. Entries of which
-/// the site is the publisher are kept first. An answer shows fifty rows of all registries.
+/// Maximum number of stored rows of one registry about one site, so that nobody fills a registry with entries about a site. Entries of
+/// which the site is the publisher are kept first. An answer shows fifty rows of all registries.
 pub const SITE_ROWS_MAX: u32 = 500;
 
 /// How many rows of a page were not kept.

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct Report {
     pub at: DateTime<Utc>,
     pub site: SiteName,
-    /// The capability that it is about; `None` if it is about the whole site.
+    /// The reported capability; `None` if the report is about the whole site.
     pub capability: Option<CapabilityId>,
     pub reason: AbuseReason,
     /// The words of the client; may be empty.
@@ -56,7 +56,7 @@ pub struct ReportFilter {
     pub site: Option<SiteName>,
 }
 
-/// How often a site was reported.
+/// The number of reports about a site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReportedSite {
     pub site: SiteName,

@@ -16,18 +16,18 @@ pub struct Retention {
     pub versions: Option<Duration>,
 }
 
-/// Numbers of deleted rows, and the reader that prevented further deletions.
+/// Numbers of deleted rows, and the reader of the feed that prevented further deletions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Retained {
     /// Entries of the change feed.
     pub feed_entries: u64,
-    /// The reader that still needs older entries.
+    /// The reader of the feed that still needs older entries.
     pub feed_held_back_by: Option<String>,
     /// Versions of manifests.
     pub versions: u64,
 }
 
-/// A registered reader, for which feed entries are kept.
+/// A registered reader of the feed, for which entries are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FeedReader {
     pub name: String,

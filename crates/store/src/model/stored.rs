@@ -28,7 +28,8 @@ pub struct StoredManifest {
     pub training: PolicyChoice,
     /// Who names the document. For a manifest that a program of an earlier schema wrote, only the URL determines it until the next visit.
     pub named_by: NamedBy,
-    /// Who publishes the document. For a manifest that a program of an earlier schema wrote, only the URL determines it until the next visit.
+    /// Who publishes the document. For a manifest that a program of an earlier schema wrote, only the URL determines it until the next
+    /// visit.
     pub publisher: Publisher,
     pub status: Status,
     /// When any version was first seen.
@@ -222,7 +223,7 @@ pub struct SemanticTypeCount {
     pub capabilities: u64,
     /// Number of these capabilities whose publisher declared the type.
     pub declared: u64,
-    /// Sites with such a capability.
+    /// Sites with one of these capabilities.
     pub sites: u64,
 }
 
@@ -232,7 +233,7 @@ pub struct NamespaceCount {
     pub namespace: String,
     /// Capabilities of any of its types, each counted once.
     pub capabilities: u64,
-    /// Sites with such a capability.
+    /// Sites with one of these capabilities.
     pub sites: u64,
 }
 

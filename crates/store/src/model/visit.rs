@@ -44,7 +44,7 @@ pub struct ClockWrite {
 pub struct AddressSlot {
     pub address: IpAddr,
     pub claim: SlotClaim,
-    /// When the request is sent, unless this time is taken.
+    /// When the request is to be sent, unless this time is reserved.
     pub from: DateTime<Utc>,
     /// Time after which the next request may be sent: the gap of the address, and how much later than planned this request may be sent.
     pub hold: Duration,
@@ -59,7 +59,7 @@ pub enum SlotClaim {
     Owner,
     /// The worker owns the platform of the address. Its rate applies, so no time is taken.
     PlatformOwner,
-    /// Another worker owns the address. The times of all workers are taken.
+    /// Another worker owns the address, so this one may send only at times that no other worker has reserved or uses.
     Guest,
 }
 

@@ -72,9 +72,9 @@ pub struct Watch {
     pub created_at: DateTime<Utc>,
     /// When the receiver last answered a challenge.
     pub confirmed_at: Option<DateTime<Utc>>,
-    /// When it last accepted changes.
+    /// When the receiver last accepted changes.
     pub delivered_at: Option<DateTime<Utc>>,
-    /// Time of the first failure after that.
+    /// Time of the first failure after the last success.
     pub failing_since: Option<DateTime<Utc>>,
     /// Messages that were given up.
     pub dead_letters: u64,
@@ -89,9 +89,9 @@ pub struct DeliveryLine {
     pub positions: Option<(FeedPosition, FeedPosition)>,
     pub created_at: DateTime<Utc>,
     pub attempts: u32,
-    /// When it is sent next; `None` if it was given up.
+    /// When the message is sent next; `None` if it was given up.
     pub next_at: Option<DateTime<Utc>>,
-    /// When it was given up.
+    /// When the message was given up.
     pub dead_at: Option<DateTime<Utc>>,
     /// Why the last attempt failed.
     pub failure: Option<String>,
@@ -104,7 +104,7 @@ pub struct WatchWithChanges {
     pub site: SiteName,
     /// Position of the last change that is in a message.
     pub position: FeedPosition,
-    /// Whether retention deleted entries of the feed after it.
+    /// Whether retention deleted entries of the feed after this position.
     pub is_outrun: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::StoreError;
 use crate::convert::millis;
 use crate::model::{FeedEntry, FeedPage, FeedPosition};
 
-/// Maximum number of batches of one call, so that busy writers do not block a reader.
+/// Maximum number of batches of one call, so that busy writers do not block a reader of the feed.
 const SEQUENCE_BATCHES_MAX: u32 = 20;
 
 impl Store {
@@ -28,7 +28,7 @@ impl Store {
         Ok(self.feed_page(after, entries_max).await?.entries)
     }
 
-    /// Like [`Self::feed_read`], with the position to read from next, so that readers do not read damaged entries again.
+    /// Entries of the feed after a position, with the position to read from next, so that indexers do not read damaged entries again.
     ///
     /// # Errors
     ///

@@ -30,7 +30,7 @@ macro_rules! reading {
     }};
 }
 
-/// Like `reading`, for a list that is interrupted after a time limit or when its caller is dropped.
+/// Reads a list. The statement is interrupted after a time limit or when its caller is dropped.
 macro_rules! listing {
     ($store:expr, $operation:literal, $time_max:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         use $crate::operations::Pools;
@@ -49,7 +49,7 @@ macro_rules! listing {
     }};
 }
 
-/// Like `listing`, for an operation that reads whole tables.
+/// Reads whole tables, with the time limit of [`Store::with_scan_time_max`].
 macro_rules! scanning {
     ($store:expr, $operation:literal, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         use $crate::operations::Pools;
@@ -93,7 +93,7 @@ macro_rules! in_transaction {
     };
 }
 
-/// Like `in_transaction`, but retries a conflict with another transaction.
+/// Runs an operation in a transaction, and retries a conflict with another transaction.
 macro_rules! writing {
     ($store:expr, $operation:literal, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         let mut attempts = 1;
@@ -168,7 +168,7 @@ impl Store {
         Self::open(&StoreConfig::new(DatabaseUrl::in_data_dir(dir))).await
     }
 
-    /// The same database for requests of clients: operations that read whole tables fail with [`StoreError::Interrupted`] after this time.
+    /// This database for requests of clients: operations that read whole tables fail with [`StoreError::Interrupted`] after this time.
     #[must_use]
     pub fn with_scan_time_max(self, time_max: Duration) -> Self {
         Self { scan_time_max: Some(time_max), ..self }

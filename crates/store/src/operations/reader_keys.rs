@@ -1,4 +1,4 @@
-//! Keys of readers of the API.
+//! API keys of clients, each with its own limits.
 
 use async_recursion::async_recursion as boxed;
 
@@ -7,7 +7,7 @@ use crate::StoreError;
 use crate::model::{ReaderKey, ReaderKeyOutcome};
 
 impl Store {
-    /// Adds a key, unless a reader with this name has a key or there are too many keys.
+    /// Adds a key, unless its name is taken or there are too many keys.
     #[boxed]
     pub async fn reader_key_add(&self, key: &ReaderKey) -> Result<ReaderKeyOutcome, StoreError> {
         writing!(self, "reader_key_add", reader_key::reader_key_add(key))
@@ -19,7 +19,7 @@ impl Store {
         reading!(self, "reader_keys", reader_key::reader_keys())
     }
 
-    /// Deletes the key of a reader; false if there is none.
+    /// Deletes the key with this name. Returns whether there was one.
     #[boxed]
     pub async fn reader_key_revoke(&self, name: &str) -> Result<bool, StoreError> {
         writing!(self, "reader_key_revoke", reader_key::reader_key_revoke(name))

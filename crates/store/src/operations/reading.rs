@@ -28,7 +28,7 @@ impl Store {
         all_unpacked(self.manifests_packed(ids).await?, "manifests_load").await
     }
 
-    /// Like [`Self::manifests_load`], but compressed, for a caller that waits between manifests.
+    /// The listed manifests that are in the index, compressed, in the given order. For a caller that waits between manifests.
     #[boxed]
     pub async fn manifests_packed(&self, ids: &[ManifestId]) -> Result<Vec<PackedManifest>, StoreError> {
         let mut packed = reading!(self, "manifests_packed", manifest::manifests_load(ids))?;

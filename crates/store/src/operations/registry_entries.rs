@@ -10,10 +10,11 @@ use crate::convert::millis;
 use crate::model::{RegistryPosition, RowsLeftOut, SiteListing};
 
 impl Store {
-    /// Saves a page of a registry: replaces the stored entries of its identifiers, removes those that are deleted, removes the rows with the URL of
-    /// an entry without sites, and stores the position after it. A position after the last page also removes the entries that were last seen
-    /// before [`RegistryPosition::read_whole_at`]. If one of them was about the site of its publisher, that time is not stored, so that the next
-    /// reading is of all entries. Blocked and suspended sites get no rows. Returns how many rows were left out because of a limit.
+    /// Saves a page of a registry: replaces the stored entries of its identifiers, removes those that are deleted, removes the rows with
+    /// the URL of an entry without sites, and stores the position after it. A position after the last page also removes the entries that
+    /// were last seen before [`RegistryPosition::read_whole_at`]. If one of them was about the site of its publisher, that time is not
+    /// stored, so that the next reading is of all entries. Blocked and suspended sites get no rows. Returns how many rows were left out
+    /// because of a limit.
     #[boxed]
     pub async fn registry_page_save(
         &self,

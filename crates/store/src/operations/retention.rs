@@ -22,13 +22,13 @@ impl Store {
         writing!(self, "feed_reader_save", retention::feed_reader_save(name, position, millis(now)))
     }
 
-    /// Unregisters a reader; false if there is none.
+    /// Unregisters a reader of the feed. Returns whether there was one.
     #[boxed]
     pub async fn feed_reader_forget(&self, name: &str) -> Result<bool, StoreError> {
         writing!(self, "feed_reader_forget", retention::feed_reader_forget(name))
     }
 
-    /// Every registered reader, the slowest first.
+    /// Every registered reader of the feed, the slowest first.
     #[boxed]
     pub async fn feed_readers(&self) -> Result<Vec<FeedReader>, StoreError> {
         reading!(self, "feed_readers", retention::feed_readers())
@@ -40,8 +40,8 @@ impl Store {
         reading!(self, "feed_first", retention::feed_first())
     }
 
-    /// Deletes data that is older than the settings allow. Entries that a registered reader has not read are kept; the result names this
-    /// reader.
+    /// Deletes data that is older than the settings allow. Entries that a registered reader of the feed has not read are kept; the result
+    /// names it.
     #[boxed]
     pub async fn retain(&self, retention: &Retention, now: DateTime<Utc>) -> Result<Retained, StoreError> {
         let before = |age: Duration| millis(now - TimeDelta::from_std(age).unwrap_or(TimeDelta::MAX));

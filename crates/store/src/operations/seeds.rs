@@ -23,7 +23,7 @@ impl Store {
         self.seeds_put(seeds, Ranking::Raise, (now, now)).await
     }
 
-    /// Like [`Self::seeds_add`], but if a new seed requests a visit of a known site, the visit is due at this later time.
+    /// Adds seeds in batches. If a new seed requests a visit of a known site, the visit is due at `due_at`.
     #[boxed]
     pub async fn seeds_add_due_at(
         &self,
@@ -34,7 +34,7 @@ impl Store {
         self.seeds_put(seeds, Ranking::Raise, (now, due_at)).await
     }
 
-    /// Like [`Self::seeds_add`], but also sets listed sites to the priority of their new rank, even if it is lower.
+    /// Adds seeds in batches, and sets listed sites to the priority of their new rank, even if it is lower.
     #[boxed]
     pub async fn seeds_relist(&self, seeds: &[Seed], now: DateTime<Utc>) -> Result<SeedsAdded, StoreError> {
         self.seeds_put(seeds, Ranking::Follow, (now, now)).await

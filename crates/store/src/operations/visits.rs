@@ -11,7 +11,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::LeaseLost`] when the lease is no longer held, [`StoreError::Blocked`] when the owner opted out during the
+    /// [`StoreError::LeaseLost`] when the lease is no longer held, [`StoreError::Blocked`] when the site owner opted out during the
     /// visit. Nothing is written then.
     #[boxed]
     pub async fn visit_save(
@@ -22,8 +22,8 @@ impl Store {
         self.visits_together(&[VisitWrite::new(token, visit)?]).await?.pop().unwrap_or_else(|| lost(token))
     }
 
-    /// Like [`Self::visit_save`], for visits that end at the same time: in one transaction, or one by one if one of them cannot be saved.
-    /// Each visit has its own result.
+    /// Saves visits that end at the same time: in one transaction, or one by one if one of them cannot be saved. Each visit has its own
+    /// result.
     ///
     /// # Errors
     ///

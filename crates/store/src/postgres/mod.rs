@@ -25,7 +25,7 @@ pub(crate) use space::space;
 
 pub(crate) type Connection = sqlx::PgConnection;
 
-/// Transactions commit in any order, so changes wait in `feed_pending` until a reader gives them positions.
+/// Transactions commit in any order, so changes wait in `feed_pending` until an indexer or another reader of the feed gives them positions.
 pub(crate) const SEQUENCED_BY_WRITER: bool = false;
 
 /// Serialises sequencers until the transaction ends. The number is "agentdex" in ASCII.
@@ -65,7 +65,7 @@ macro_rules! unhex {
 }
 pub(crate) use unhex;
 
-/// Like `unhex!`, for statements that are built at run time.
+/// Bytes from hexadecimal digits, for statements that are built at run time.
 pub(crate) fn unhex_of(digits: &str) -> String {
     format!("decode({digits}, 'hex')")
 }

@@ -1,8 +1,8 @@
 //! Politeness clocks of addresses: when a request may next be sent to an address that several workers use.
 //!
-//! The owner of an address keeps the gap of its own requests in memory, and stores the end of the last one. Other workers reserve a time
-//! after it, and after each other. The owner reads the reserved times in the statement that stores its own clock. Both statements lock the
-//! row of the address, so each sees the requests of the other.
+//! The owner of an address limits its own requests in memory, and stores the time from which the next one may be sent (`next_ok_at_ms`).
+//! Each other worker reserves a time after it and after all earlier reservations (`reserved_until_ms`). The owner reads the reserved times
+//! in the statement that stores its own clock. Both statements lock the row of the address, so each sees the requests of the other.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ struct Wanted {
     slot: AddressSlot,
 }
 
-/// Takes the slots of the writes that are to be saved, and changes the outcomes of those whose planned time is taken.
+/// Claims the slot of each write that will be saved. If its planned time is occupied, reserves a later one and sets the outcome.
 pub(super) async fn slots_take(
     connection: &mut Connection,
     writes: &[ClockWrite],
@@ -40,10 +40,10 @@ pub(super) async fn slots_take(
     });
     let mut wanted: Vec<Wanted> = wanted.collect();
     wanted.sort_by(|one, other| one.address.cmp(&other.address));
-    let has_guests = wanted.iter().any(|wanted| wanted.slot.claim == SlotClaim::Guest);
-    // Only owners take their slots with one statement. Rows are locked in the order of the addresses in each case, so that concurrent
-    // batches do not wait for each other.
-    for part in wanted.chunk_by(|_, _| !has_guests) {
+    let has_reservations = wanted.iter().any(|wanted| wanted.slot.claim == SlotClaim::Guest);
+    // If all writes are of owners, one statement claims all slots. Otherwise each slot has its own statement. Both lock rows in the order
+    // of their addresses, so that concurrent batches cannot deadlock.
+    for part in wanted.chunk_by(|_, _| !has_reservations) {
         let reserved = owner_slots_take(connection, part).await?;
         for Wanted { address, index, slot } in part {
             let is_taken = match slot.claim {
@@ -61,7 +61,7 @@ pub(super) async fn slots_take(
     Ok(())
 }
 
-/// Stores the requests of owners. Returns, for each address, until when other workers have reserved it.
+/// Stores the clocks of owners. Returns for each address the end of the last reservation of another worker.
 async fn owner_slots_take(connection: &mut Connection, wanted: &[Wanted]) -> Outcome<HashMap<String, i64>> {
     let mut clocks: BTreeMap<&str, i64> = BTreeMap::new();
     for Wanted { address, slot, .. } in wanted.iter().filter(|wanted| wanted.slot.claim != SlotClaim::Guest) {

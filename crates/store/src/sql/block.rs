@@ -1,4 +1,4 @@
-//! Opt-out by the owner (block) and suspension by the operator. Both remain when the content is purged, so that no seed adds the site
+//! Opt-out by the site owner (block) and suspension by the operator. Both remain when the content is purged, so that no seed adds the site
 //! again. A site may have both; it is visited again when both are lifted.
 
 use std::borrow::Cow;

@@ -51,8 +51,8 @@ impl HostWrite {
     }
 }
 
-/// Moves clocks forward, never back. Rows are sorted by key, so concurrent batches lock them in one order. Writes nothing for ended leases and
-/// memberships, and for addresses without a free time.
+/// Moves clocks forward, never back. Rows are sorted by key, so concurrent batches lock them in one order. Writes nothing for ended leases
+/// and memberships, and for addresses without a free time.
 pub(crate) async fn clocks_save(
     connection: &mut Connection,
     writes: &[ClockWrite],

@@ -271,8 +271,8 @@ async fn lease_named(
 }
 
 /// Renews leases until their `expires_at`, including expired ones that no other worker has taken, and returns those that are held. A
-/// renewal that arrives late does not shorten a lease. The owner is compared as an expression, so that the planner does not use the index
-/// of owners, with which it would read every lease of the worker for each row.
+/// renewal that arrives late does not shorten a lease. The worker is compared as an expression, so that the planner does not use the index
+/// of workers, with which it would read every lease of the worker for each row.
 pub(crate) async fn leases_renew(
     connection: &mut Connection,
     tokens: &[LeaseToken],

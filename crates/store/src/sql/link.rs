@@ -17,7 +17,7 @@ use crate::model::{HostOrigin, Seed, SeedOrigin};
 /// Maximum number of unvisited sites that are known through links of one site: as many as one visit may add.
 const OPEN_SITES_MAX: u64 = 10_000;
 /// Number of hosts of a site beyond which links, submissions and the operator's lists add no more. The limit for links is lower than for
-/// submissions, so that links of other sites cannot prevent the owner from submitting hosts.
+/// submissions, so that links of other sites cannot prevent the site owner from submitting hosts.
 const HOSTS_LINKED_MAX: u64 = 1_000;
 const HOSTS_SUBMITTED_MAX: u64 = 1_100;
 /// Maximum number of linked hosts that one site may name, in one batch and while their URLs are unfetched.

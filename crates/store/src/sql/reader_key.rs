@@ -1,4 +1,4 @@
-//! Keys of readers: added within a cap, listed, and revoked.
+//! API keys for clients that need more than the public limits. Adds (up to a cap), lists and revokes them.
 
 use std::num::NonZeroU32;
 
@@ -67,7 +67,7 @@ pub(crate) async fn reader_keys(connection: &mut Connection) -> Outcome<Vec<Read
     Ok(intact(decode::<KeyRow>(&["reader_key"], &rows), ReaderKey::try_from))
 }
 
-/// Deletes the key of a reader; false if there is none.
+/// Deletes the key with this name. Returns whether there was one.
 pub(crate) async fn reader_key_revoke(connection: &mut Connection, name: &str) -> Outcome<bool> {
     let gone =
         sqlx::query("DELETE FROM reader_key WHERE name = $1").bind(name).execute(&mut *connection).await?;

@@ -62,8 +62,8 @@ pub(crate) async fn registry_page_save(
 /// The entries of a page by what becomes of the stored rows. Sorted, so that concurrent transactions lock rows in one order.
 #[derive(Default)]
 struct PageEntries<'a> {
-    /// The entry of each identifier whose rows replace the stored ones. Of several, the last one counts, but one at the site of the publisher
-    /// is not replaced by one that is not.
+    /// The entry of each identifier whose rows replace the stored ones. Of several, the last one counts, but one at the site of the
+    /// publisher is not replaced by one that is not.
     kept: BTreeMap<&'a str, &'a RegistryEntry>,
     /// Identifiers that the registry has deleted.
     deleted: BTreeSet<&'a str>,
@@ -95,8 +95,8 @@ impl<'a> PageEntries<'a> {
     }
 }
 
-/// Replaces the rows of these identifiers by a row for each site. A row of an entry at the site of its publisher is replaced by such entries
-/// alone. An entry that may not be kept removes the rows with its URL. Returns how many rows are left out.
+/// Replaces the rows of these identifiers by a row for each site. A row of an entry at the site of its publisher is replaced by such
+/// entries alone. An entry that may not be kept removes the rows with its URL. Returns how many rows are left out.
 async fn entries_save(
     connection: &mut Connection,
     registry: &str,

@@ -55,17 +55,17 @@ pub(crate) async fn report_save(
 
 /// Number of reports about a site that are never replaced. They are enough to inform the operator, and a flood of reports about other sites
 /// cannot delete them.
-const KEPT_OF_SITE: i64 = 10;
+const PROTECTED_PER_SITE: i64 = 10;
 
-/// Deletes the latest report about the site with the most reports, if it has more than `of_site` and [`KEPT_OF_SITE`]. Returns whether one
-/// was deleted.
+/// Deletes the latest report about the site with the most reports, if it has more than `of_site` and [`PROTECTED_PER_SITE`]. Returns
+/// whether one was deleted.
 async fn report_displace(connection: &mut Connection, of_site: i64) -> Outcome<bool> {
     let displaced = sqlx::query(
         "DELETE FROM report WHERE id =
              (SELECT MAX(id) FROM report GROUP BY site HAVING COUNT(*) > $1
               ORDER BY COUNT(*) DESC, MAX(id) DESC LIMIT 1)",
     )
-    .bind(of_site.max(KEPT_OF_SITE))
+    .bind(of_site.max(PROTECTED_PER_SITE))
     .execute(&mut *connection)
     .await?;
     Ok(displaced.rows_affected() > 0)
@@ -107,7 +107,7 @@ pub(crate) async fn reports_page(
     before: i64,
     max: i64,
 ) -> Outcome<Vec<ReportLine>> {
-    let (mut page, mut before) = (Page::new(max), Cursor::after(before));
+    let (mut page, mut cursor) = (Page::new(max), Cursor::after(before));
     while let Some(wanted) = page.wanted() {
         let rows = sqlx::query(
             "SELECT id, at_ms, site, capability_id, reason, note FROM report
@@ -115,11 +115,11 @@ pub(crate) async fn reports_page(
         )
         .bind(filter.id)
         .bind(filter.site.as_ref().map(manifest::SiteName::as_str))
-        .bind(before.key)
+        .bind(cursor.key)
         .bind(wanted)
         .fetch_all(&mut *connection)
         .await?;
-        before.pass(&rows);
+        cursor.pass(&rows);
         page.add(decode::<LineRow>(&["report"], &rows), ReportLine::try_from);
     }
     Ok(page.values)
@@ -151,7 +151,7 @@ pub(crate) async fn reports_by_site(connection: &mut Connection, max: i64) -> Ou
     Ok(page.values)
 }
 
-/// Deletes reports; returns how many there were.
+/// Deletes the reports that match the filter (all reports if it has no field). Returns their number.
 pub(crate) async fn reports_dismiss(connection: &mut Connection, filter: &ReportFilter) -> Outcome<u64> {
     let gone = sqlx::query("DELETE FROM report WHERE ($1 IS NULL OR id = $1) AND ($2 IS NULL OR site = $2)")
         .bind(filter.id)

@@ -1,4 +1,4 @@
-//! Deletes by age: feed entries that every reader has read, and versions that are not current.
+//! Deletes by age: feed entries that every reader of the feed has read, and versions that are not current.
 
 use super::{Connection, document, for_update};
 use crate::convert::{RowRef, names};
@@ -11,7 +11,7 @@ const OLD_VERSIONS_BYTES_MAX: i64 = 64 * 1024 * 1024;
 /// Rows of one transaction.
 const BATCH: i64 = 5_000;
 
-/// Registers a reader or updates its position.
+/// Registers a reader of the feed or updates its position.
 pub(crate) async fn feed_reader_save(
     connection: &mut Connection,
     name: &str,
@@ -30,14 +30,14 @@ pub(crate) async fn feed_reader_save(
     Ok(())
 }
 
-/// Unregisters a reader; false if there is none.
+/// Unregisters a reader of the feed. Returns whether there was one.
 pub(crate) async fn feed_reader_forget(connection: &mut Connection, name: &str) -> Outcome<bool> {
     let gone =
         sqlx::query("DELETE FROM feed_reader WHERE name = $1").bind(name).execute(&mut *connection).await?;
     Ok(gone.rows_affected() > 0)
 }
 
-/// Every reader, the slowest first.
+/// Every reader of the feed, the slowest first.
 pub(crate) async fn feed_readers(connection: &mut Connection) -> Outcome<Vec<FeedReader>> {
     let rows: Vec<(String, i64, i64)> =
         sqlx::query_as("SELECT name, position, seen_at_ms FROM feed_reader ORDER BY position, name")

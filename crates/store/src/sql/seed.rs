@@ -371,7 +371,7 @@ async fn due_now(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
 /// The reason of a visit that was requested.
 const REQUESTED: &str = "a visit was requested";
 
-/// Like [`due_now`], for a time that may be later. A site that is being visited, or whose visit was interrupted, is visited again
+/// Makes sites due at a time that may be later than now. A site that is being visited, or whose visit was interrupted, is visited again
 /// afterwards: when the lease ends or the visit is resumed, the changed time shows that a visit was requested. An overdue interrupted visit
 /// must keep its position in the queue, so its time changes by only one millisecond.
 async fn request_visits(

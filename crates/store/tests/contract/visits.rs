@@ -109,7 +109,7 @@ pub(crate) async fn saves_each_visit_of_a_batch_independently(Db { store, .. }: 
     visits[0].fetches = vec![found(AT, "one", &["book"], start())];
     visits[3].robots = vec![robots("none.example"), robots("www.none.example")];
     let mut batch: Vec<_> = tokens.iter().zip(&visits).collect();
-    // The same visit a second time, and the visit of the worker that now holds the lease.
+    // The first visit a second time, and the visit of the worker that now holds the lease.
     batch.extend([(&tokens[0], &visits[0]), (&again, &visits[1])]);
     let saved = store.visits_save(&batch).await?;
     let expected = VisitSaved { manifests_added: 1, capabilities: 1, ..VisitSaved::default() };

@@ -107,7 +107,7 @@ async fn records_endless_responses_when_the_client_disconnects() {
 }
 
 #[tokio::test]
-async fn heads_and_bombs_have_the_requested_size() {
+async fn padded_headers_and_gzip_bombs_have_the_configured_size() {
     let web = web().await;
     let client = client(&web);
     let base = format!("https://hostile.example:{}", web.port());

@@ -343,8 +343,8 @@ impl<'a> Requester<'a> {
         Ok((target, ownership))
     }
 
-    /// Moves an address that this worker owns to the front. If the worker owns none, hands the visit over. A request outside a visit is sent
-    /// without the ownership.
+    /// Moves an address that this worker owns to the front. If the worker owns none, hands the visit over. A request outside a visit is
+    /// sent without the ownership.
     fn choose_addresses(
         &mut self,
         traffic: &mut Traffic,

@@ -49,7 +49,7 @@ async fn fixture_behind(closed: &[&str], host: testweb::Host, other: Option<test
     fixture_of((closed, Vec::new()), host, other).await
 }
 
-/// The same, with these name servers.
+/// A host whose first addresses accept no connection, with these name servers.
 async fn fixture_of(
     (closed, name_servers): (&[&str], Vec<SocketAddr>),
     host: testweb::Host,

@@ -18,19 +18,20 @@ const SITE_WORDS_MAX: usize = 10;
 pub(crate) fn site_number(site: &str, named_by: NamedBy) -> u64 {
     match named_by {
         NamedBy::Site => hash(site),
-        // No name of a site has a space.
+        // The name of a site contains no space, so this cannot be the hash of another site.
         NamedBy::Others => hash(&format!("{site} {named_by}")),
     }
 }
 
-/// Ids, keys and names that match a capability exactly. Documents that only others name, and files of unknown authors, may have any name, even
-/// the name of the site or its servers, so only their id, key and minted identifier match. The owner of a host has the name of this host, not that of the site.
+/// Ids, keys and names that match a capability exactly. Documents that only others name, and files of unknown authors, may have any name,
+/// even the name of the site or its servers, so only their id, key and minted identifier match. A document of the owner of a host has the
+/// name of that host, not that of the site.
 pub(in crate::index) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<String> {
     let mut exact = BTreeSet::from([source.id.as_str().to_owned(), source.key.to_lowercase()]);
     if source.named_by == NamedBy::Others {
         return exact;
     }
-    // in a file of an unknown author it is minted
+    // in a file of an unknown author, the identifier is minted
     exact.insert(source.urn.to_lowercase());
     if !may_speak(source.named_by, source.published_by) {
         return exact;
@@ -48,8 +49,8 @@ pub(in crate::index) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<Strin
     exact
 }
 
-/// The name of the site: words of the manifest's and the provider's name, and the label of the domain if the site or the owner of one of its
-/// hosts publishes the manifest.
+/// The name of the site: words of the manifest's and the provider's name, and the label of the domain if the site or the owner of one of
+/// its hosts publishes the manifest.
 pub(super) fn site_words(stored: &StoredManifest) -> Vec<String> {
     let manifest = &stored.manifest;
     let site = manifest.url.site();

@@ -1,7 +1,7 @@
 //! Autocomplete entries of a capability: its name, its types, its site, and likely requests.
 //!
-//! A prefix of any word of a text finds the text. For each later word, there is an additional entry that begins at this word; for a type, one
-//! for each word after its namespace.
+//! A prefix of any word of a text finds the text. For each later word, there is an additional entry that begins at this word; for a type,
+//! one for each word after its namespace.
 
 use std::collections::BTreeSet;
 

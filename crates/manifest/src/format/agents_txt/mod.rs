@@ -1,6 +1,6 @@
 //! agents.txt: several grammars under one name, and the JSON forms of two of them.
 //!
-//! The keys determine the grammar. Of other texts, only addresses are kept. A text is converted to its JSON form, so that one reader
+//! The keys determine the grammar. Of other texts, only addresses are kept. A text is converted to its JSON form, so that one parser
 //! handles both forms. JSON pointers of findings refer to the JSON form.
 //!
 //! Follows agents.txt 0.1 (kaylacar/agents-protocol) in prose and SDK, agents.txt 1.0 (kaylacar/agents-txt,

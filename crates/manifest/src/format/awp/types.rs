@@ -161,7 +161,7 @@ impl Types {
     fn word(&self, word: &str, references: &mut References, depth: usize) -> Map<String, Value> {
         let word = word.trim();
         let word = word.strip_suffix('?').unwrap_or(word);
-        if word.len() > WORD_CHARS_MAX {
+        if word.chars().count() > WORD_CHARS_MAX {
             references.flaws.push(Flaw::Malformed(capped(word, WORD_CHARS_MAX).to_owned()));
             return Map::from_iter([("type".to_owned(), Value::from("string"))]);
         }

@@ -266,7 +266,7 @@ fn is_about_people(list: &[Value]) -> bool {
     !list.is_empty() && list.iter().all(|element| element.is_object() && !has_any(element, CALLABLE_KEYS))
 }
 
-/// The same for members that services also use: true only if a personal member is present.
+/// Whether a member that services also use (`agents`, `data`) lists people: only if a personal member is present.
 fn lists_people(candidate: &Candidate<'_>, key: &str) -> bool {
     matches!(key, "agents" | "data")
         && candidate.list(key).is_some_and(|list| {

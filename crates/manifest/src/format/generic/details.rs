@@ -88,7 +88,7 @@ pub(super) fn describe_response(object: &Object<'_>, capability: &mut Capability
     let described = object.text_of(&["response_description", "responseDescription"]);
     let is_media_type = |text: &&str| {
         let types = ["application/", "text/", "image/", "audio/", "video/"];
-        types.iter().any(|start| text.starts_with(start)) && text.len() <= draft::NAME_CHARS_MAX
+        types.iter().any(|start| text.starts_with(start)) && text.len() <= draft::NAME_BYTES_MAX
     };
     let media_type = object.text("type").filter(is_media_type);
     if described.is_none() && media_type.is_none() {
@@ -126,7 +126,8 @@ fn examples(value: &Value) -> Vec<&str> {
     }
 }
 
-/// The examples of an element that are calls with their input and output, as published, without those that may hold a secret: `{"input": {"q": "tea"}, "output": {"n": 1}}`.
+/// The examples of an element that are calls with their input and output, as published, without those that may hold a secret: `{"input":
+/// {"q": "tea"}, "output": {"n": 1}}`.
 fn calls_shown(object: &Object<'_>) -> Option<(String, Value)> {
     let is_call =
         |item: &&Value| SHOWN_KEYS.iter().any(|key| item.get(key).is_some_and(|part| !part.is_null()));
@@ -148,7 +149,7 @@ fn calls_shown(object: &Object<'_>) -> Option<(String, Value)> {
 
 /// Members of an example that is a call.
 const SHOWN_KEYS: &[&str] = &["input", "output", "request", "response", "params", "arguments", "result"];
-/// Maximum number of such examples of one element, and maximum number of bytes of them together. Larger ones are not kept.
+/// Maximum number of examples of one element that are calls, and maximum number of bytes of all of them. Larger ones are not kept.
 const SHOWN_MAX: usize = 10;
 const SHOWN_BYTES_MAX: usize = 8 * 1_024;
 

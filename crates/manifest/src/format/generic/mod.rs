@@ -59,7 +59,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     apply_auth(root, draft);
 }
 
-/// Adds calls to a document of a known format: elements of lists with a method and an address. Members that its reader has read are
+/// Adds calls to a document of a known format: elements of lists with a method and an address. Members that its parser has read are
 /// skipped.
 pub(crate) fn read_operations(root: &Object<'_>, draft: &mut Draft<'_>) {
     let read: HashSet<String> = draft.members_with_capabilities();

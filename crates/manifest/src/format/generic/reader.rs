@@ -1,4 +1,4 @@
-//! The state of the reader that uses member names: the draft, and the elements that were read.
+//! The state of the parser that uses member names: the draft, and the elements that were read.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ pub(super) fn call_of(capability: &Capability) -> Option<(String, String)> {
     Some((capability.invocation.method.clone()?, capability.invocation.endpoint()?.to_owned()))
 }
 
-/// The capabilities that a reader keeps.
+/// The capabilities that a parser keeps.
 pub(super) enum Wanted {
     Everything,
     /// Calls over HTTP with another method and address than these.

@@ -51,7 +51,7 @@ fn names_transport(object: &Object<'_>) -> bool {
 }
 
 impl Reader<'_, '_> {
-    /// Reads such an element: the tools of a server, or the account.
+    /// Reads an element whose type says what it is: the tools of a server, or the account.
     pub(super) fn read_typed(&mut self, typed: Typed, list: List<'_>, object: &Object<'_>) {
         match typed {
             Typed::McpServer => {

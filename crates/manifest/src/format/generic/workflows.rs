@@ -31,7 +31,7 @@ const STEP_KEYS: &[&str] = &[
     "description",
 ];
 
-/// Reads `workflows`, unless the reader of the format did.
+/// Reads `workflows`, unless the parser of the format did.
 pub(crate) fn read_workflows(root: &Object<'_>, draft: &mut Draft<'_>) {
     if draft.format().is_core() || !draft.manifest.workflows.is_empty() {
         return;

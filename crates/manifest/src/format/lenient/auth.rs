@@ -8,7 +8,7 @@ use super::auth_words::auth_in_words;
 use super::optional_words::{Optional, is_planned, optional, states_optional};
 use super::registration::{REGISTRATION_KEYS, set_registration};
 use crate::auth;
-use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
+use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_BYTES_MAX, NAME_CHARS_MAX};
 use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, SCHEMES_PER_CAPABILITY_MAX, Tristate};
 use crate::name::URL_BYTES_MAX;
 use crate::object::{Object, texts};
@@ -212,7 +212,7 @@ fn form_of(value: &str) -> Option<&str> {
     let is_start = (1..=FORM_START_MAX).contains(&start.len())
         && start.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     let is_open = rest.ends_with(['.', '\u{2026}', '>', '}', '*']) && !rest.contains(char::is_whitespace);
-    (is_start && is_open && word.len() <= NAME_CHARS_MAX).then_some(word)
+    (is_start && is_open && word.len() <= NAME_BYTES_MAX).then_some(word)
 }
 
 /// Maximum number of letters before the first underscore of a key, as `sk` in `sk_live_...`.

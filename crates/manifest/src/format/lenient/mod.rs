@@ -1,4 +1,4 @@
-//! Lenient readers of parts that many formats share: credentials, prices, limits, responses.
+//! Lenient parsers of parts that many formats share: credentials, prices, limits, responses.
 //!
 //! Reads parts that no specification defines: a scheme as a word or an object, a rate as text or numbers. Unreadable parts are omitted
 //! without a finding.

@@ -1,6 +1,6 @@
 //! Recognises clauses that only say that no credentials are needed.
 
-/// Maximum number of words of such a clause.
+/// Maximum number of words of a clause that only says that no credentials are needed.
 const WORDS_MAX: usize = 16;
 
 /// Words for credentials.
@@ -17,7 +17,7 @@ const CREDENTIALS: &[&str] = &[
     "credentials",
     "jwt",
 ];
-/// Other words that such a clause may contain in addition to [`CREDENTIALS`].
+/// Other words that a clause which says that no credentials are needed may contain in addition to [`CREDENTIALS`].
 const BESIDE: &[&str] = &[
     "api",
     "apikey",

@@ -93,8 +93,8 @@ fn split_clauses(sentence: &str) -> impl Iterator<Item = &str> {
     sentence.split(['.', ',', ';', '(', ')', '\u{2014}', '\u{2013}']).take(CLAUSES_MAX)
 }
 
-/// Whether a text contains the first letters of such a phrase. It compares every byte instead of stopping at the first match, so that
-/// several bytes can be compared at once.
+/// Whether a text contains the first letters of a phrase that says that no credentials are needed. It compares every byte instead of
+/// stopping at the first match, so that several bytes can be compared at once.
 fn may_say_open(text: &str) -> bool {
     let from = |start: usize| text.as_bytes().get(start..).unwrap_or_default();
     let threes = from(0).iter().zip(from(1)).zip(from(2));

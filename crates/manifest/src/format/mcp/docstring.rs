@@ -13,8 +13,10 @@ use crate::text;
 const LINES_MAX: usize = 500;
 /// Maximum number of parameters of one docstring that are read.
 const PARAMETERS_MAX: usize = 100;
-/// Maximum number of characters of the description of one parameter.
+/// Maximum number of characters of the first line of the description of one parameter.
 const DESCRIPTION_CHARS_MAX: usize = 2_000;
+/// Maximum length in bytes of the description of one parameter with its further lines.
+const DESCRIPTION_BYTES_MAX: usize = 2_000;
 
 /// The parameters in the block `Args:` of a docstring.
 pub(super) fn parameters(docstring: &str, invocation: &Invocation) -> Option<Value> {
@@ -67,7 +69,7 @@ fn parameter(line: &str) -> Option<(&str, Value)> {
 fn continue_description(name: Option<&str>, line: &str, found: &mut Map<String, Value>) {
     let described = name.and_then(|name| found.get_mut(name)?.get_mut("description"));
     if let Some(Value::String(text)) = described
-        && text.len() + line.len() <= DESCRIPTION_CHARS_MAX
+        && text.len() + line.len() <= DESCRIPTION_BYTES_MAX
     {
         text.push(' ');
         text.push_str(line.trim());

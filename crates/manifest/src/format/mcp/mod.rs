@@ -159,7 +159,8 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     read_parts(root, false, draft);
 }
 
-/// The same. A file that describes one server and lists nothing that it offers has the server itself as its capability.
+/// Adds the servers, tools, resources and prompts of a file. If `is_server`, a file that describes one server and lists nothing that it
+/// offers has the server itself as its capability.
 fn read_parts(root: &Object<'_>, is_server: bool, draft: &mut Draft<'_>) {
     let mut access = access::read(root);
     let mut found = servers::read(root, draft);

@@ -154,7 +154,7 @@ pub(crate) fn payable_id(tool: &Object<'_>) -> Option<(String, Value)> {
     Some((key.to_owned(), Value::from(text::capped(id, draft::NAME_CHARS_MAX))))
 }
 
-/// The same call over HTTP, if the tool has its own address in addition to the address of the server.
+/// The call of a tool over HTTP, if the tool has its own address in addition to the address of the server.
 fn over_http(
     tool: &Object<'_>,
     stated: &Capability,

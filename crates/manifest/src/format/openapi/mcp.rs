@@ -10,10 +10,11 @@ use crate::text;
 /// Maximum number of servers of one document, and of tools of one server, that are read.
 const SERVERS_MAX: usize = 8;
 const TOOLS_MAX: usize = 50;
-/// Maximum number of characters of a text that are searched, and of the name of a tool.
+/// Maximum number of characters of a text that are searched.
 const TEXT_CHARS_MAX: usize = 600;
-const NAME_CHARS_MAX: usize = 64;
-/// Phrases that name such an endpoint, in lower case.
+/// Maximum length in bytes of the name of a tool, which is ASCII.
+const NAME_BYTES_MAX: usize = 64;
+/// Phrases that name the endpoint of an MCP server, in lower case.
 const ENDPOINT_PHRASES: &[&str] = &[
     "mcp endpoint",
     "mcp server endpoint",
@@ -92,7 +93,7 @@ fn tools_in(description: &str) -> Vec<&str> {
         .collect();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let is_name =
-        |name: &&str| !name.is_empty() && name.len() <= NAME_CHARS_MAX && name.chars().all(is_plain);
+        |name: &&str| !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.chars().all(is_plain);
     let are_names = names.iter().all(is_name) && names.iter().any(|name| name.contains(['_', '-']));
     if are_names { names } else { Vec::new() }
 }

@@ -1,4 +1,4 @@
-//! Finds addresses in all members that no reader has read: documents to follow, servers, pages.
+//! Finds addresses in all members that no parser has read: documents to follow, servers, pages.
 //!
 //! The names of the members that contain an address determine its target (`mcp.endpoint`, `api.openapi`, `agentCardUrl`), and take
 //! precedence over its path. Addresses in schemas, examples and parameters belong to calls and are skipped, and so are identifiers of types

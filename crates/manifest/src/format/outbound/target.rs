@@ -84,7 +84,7 @@ pub(crate) fn target(names: &[&str], published: &str) -> Option<Target> {
 pub(super) struct Meanings<'v> {
     /// The member names of the last address.
     names: Vec<&'v str>,
-    /// Their meaning.
+    /// The meaning of [`Self::names`].
     last: Option<Meaning>,
 }
 
@@ -271,7 +271,7 @@ const SERVER_WORDS: &[&str] = &[
     "prod",
 ];
 
-/// Words for providers of a service. The address in such a block is the address of their site.
+/// Words for providers of a service. The address in a block with such a name is the address of the site of the provider.
 const PARTY_WORDS: &[&str] =
     &["provider", "publisher", "organization", "author", "owner", "vendor", "contact", "support"];
 /// Words for products: a kit for MCP servers is not a server.
