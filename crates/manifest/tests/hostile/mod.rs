@@ -396,6 +396,21 @@ pub(crate) const ALL: &[Hostile] = &[
         },
     },
     Hostile {
+        name: "headers of a response 402 that every operation has",
+        path: OPENAPI,
+        make: |n| {
+            let header = format!("{{\"description\": \"{}\"}}, ", "p ".repeat(n.min(1_000)));
+            shared(
+                n,
+                "{\"get\": {\"responses\": {\"402\": {\"$ref\": \"#/x\"}}}}",
+                &format!(
+                    "\"x\": {{\"headers\": {{{}\"z\": {{}}}}}}",
+                    numbered(50, |at| format!("\"h{at}\": {header}"))
+                ),
+            )
+        },
+    },
+    Hostile {
         name: "a schema that every operation takes",
         path: OPENAPI,
         make: |n| {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::payment_terms::{self, Terms};
+use super::payment_terms::{self, Descriptions, Terms};
 use crate::auth;
 use crate::draft::Draft;
 use crate::format::{lenient, payment_words};
@@ -107,9 +107,10 @@ fn terms(root: &Map<String, Value>, first: usize, draft: &Draft<'_>) -> BTreeMap
         return BTreeMap::new();
     }
     let capabilities = draft.manifest.capabilities.iter().enumerate().skip(first);
+    let mut descriptions = Descriptions::default();
     let stated = capabilities.filter_map(|(at, capability)| {
         let operation = root_operation(root, &capability.pointer)?.as_object()?;
-        Some((at, Terms::of(operation, capability, root)?))
+        Some((at, Terms::of(operation, capability, root, &mut descriptions)?))
     });
     stated.collect()
 }

@@ -1,7 +1,7 @@
 //! The payment that an operation asks for with status 402: the scheme that the response, its headers or a header of the request names, and
 //! the header in which the caller proves that it has paid.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
@@ -30,6 +30,7 @@ impl Terms {
         operation: &Map<String, Value>,
         capability: &Capability,
         root: &Map<String, Value>,
+        descriptions: &mut Descriptions,
     ) -> Option<Self> {
         let responses = operation.get("responses")?.as_object()?;
         let due = local(responses.get("402")?, root)?;
@@ -40,7 +41,7 @@ impl Terms {
             let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
             scheme_in(text).or_else(|| payment_header::scheme_of(name))
         };
-        let scheme = in_proof().or_else(|| scheme_of_response(due, root))?;
+        let scheme = in_proof().or_else(|| descriptions.scheme_of_response(due, root))?;
         let is_alternative =
             |name: &str| !credential_headers::is_required(capability, name) && responses.contains_key("401");
         let proof = proof.map(|(name, _)| (text::capped(name, 100).to_owned(), is_alternative(name)));
@@ -48,18 +49,34 @@ impl Terms {
     }
 }
 
-/// The scheme that a response names in its description or in its headers.
-fn scheme_of_response(response: &Map<String, Value>, root: &Map<String, Value>) -> Option<&'static str> {
-    let described =
-        |object: &Map<String, Value>| object.get("description").and_then(Value::as_str).and_then(scheme_in);
-    let headers = response.get("headers").and_then(Value::as_object).into_iter().flatten().take(HEADERS_MAX);
-    let mut headers = headers.filter_map(|(name, header)| {
-        payment_header::scheme_of(name).or_else(|| described(local(header, root)?))
-    });
-    described(response).or_else(|| headers.next())
+/// The schemes of descriptions that were searched, by their address in memory: many operations may share one response, and many responses one
+/// header.
+#[derive(Default)]
+pub(super) struct Descriptions(HashMap<*const u8, Option<&'static str>>);
+
+impl Descriptions {
+    /// The scheme that a response names in its description or in its headers.
+    fn scheme_of_response(
+        &mut self,
+        response: &Map<String, Value>,
+        root: &Map<String, Value>,
+    ) -> Option<&'static str> {
+        if let Some(scheme) = self.scheme_of(response) {
+            return Some(scheme);
+        }
+        let headers = response.get("headers").and_then(Value::as_object).into_iter().flatten();
+        headers.take(HEADERS_MAX).find_map(|(name, header)| {
+            payment_header::scheme_of(name).or_else(|| self.scheme_of(local(header, root)?))
+        })
+    }
+
+    fn scheme_of(&mut self, object: &Map<String, Value>) -> Option<&'static str> {
+        let description = object.get("description")?.as_str()?;
+        *self.0.entry(description.as_ptr()).or_insert_with(|| scheme_in(description))
+    }
 }
 
-/// The scheme that the beginning of a description names. Many operations may share one response.
+/// The scheme that the beginning of a description names.
 fn scheme_in(description: &str) -> Option<&'static str> {
     payment_words::scheme_in(text::capped(description, DESCRIPTION_CHARS_MAX))
 }
