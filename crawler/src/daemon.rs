@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock;
-use crate::config::CrawlConfig;
+use crate::config::{CrawlConfig, SeedLists};
 use crate::error::CrawlError;
 use crate::events::Event;
 use crate::schedule::ScheduledTask;
@@ -113,7 +113,7 @@ pub(crate) async fn follow_seed_files(
             context.seeds_monitor.ended(Err(missing), clock::now()).await;
         }
         let Some(why) = why else { continue };
-        let Some(read) = stop.run_until_cancelled(seeds_read_again(&context, &stop)).await else { return };
+        let Some(read) = stop.run_until_cancelled(files_read_again(&context, &stop)).await else { return };
         match (&read, why) {
             (Ok(summary), ReadAgain::Changed) => {
                 tracing::info!(target: "crawler::progress", result = summary, "a seed file has changed");
@@ -129,9 +129,26 @@ pub(crate) async fn follow_seed_files(
 }
 
 async fn seeds_read_again(context: &DaemonContext, stop: &CancellationToken) -> Result<String, TaskFailure> {
-    let config = context.config.for_reading_again();
+    read_again(&context.config.for_reading_again(), &context.tools, stop).await
+}
+
+/// Reads the local sources after a change. Sources on the web may take long and have their own times. If the lists are followed, they are read
+/// too, because a site is deleted only if no source names it.
+async fn files_read_again(context: &DaemonContext, stop: &CancellationToken) -> Result<String, TaskFailure> {
+    let mut config = context.config.for_reading_again();
+    if config.seed_lists == SeedLists::Added {
+        config.seeds.retain(|source| !source.is_on_web());
+    }
+    read_again(&config, &context.tools, stop).await
+}
+
+async fn read_again(
+    config: &CrawlConfig,
+    tools: &Tools,
+    stop: &CancellationToken,
+) -> Result<String, TaskFailure> {
     let began = Instant::now();
-    let read = seed(&config, &context.tools, Reading::Again, stop).await;
+    let read = seed(config, tools, Reading::Again, stop).await;
     seeds_result(&read, began).map(read_again_in_words)
 }
 

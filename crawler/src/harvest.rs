@@ -11,6 +11,7 @@ use manifest::{ManifestUrl, RegistryEntry};
 use store::{RegistryPosition, RowsLeftOut, SITE_ROWS_MAX, Store, StoreError, UnfinishedReading};
 
 use crate::clock;
+use crate::page_size::PageSize;
 use crate::retry::retry_while_unavailable;
 use crate::seeds::SeedError;
 
@@ -57,7 +58,10 @@ pub(crate) struct Harvest {
     /// Token of the page with which an earlier reading continues.
     resumed_at: Option<String>,
     latest: Option<DateTime<Utc>>,
-    /// Whether pages of several sizes were requested. A token may be the number of a page, so entries between the pages may be missing.
+    /// The size of the next page.
+    page_size: PageSize,
+    /// Whether entries between the pages may be missing. A token may be the number of a page: then they are missing if pages of several sizes
+    /// were requested, or if entries were removed after the pages that an earlier reading read.
     may_have_gaps: bool,
     /// How often the page with which this reading continues has failed in a row.
     failures: u32,
@@ -87,6 +91,9 @@ impl Harvest {
             incomplete == Incomplete::Used && now < unfinished.began_at + RESUMED_WITHIN
         };
         if let Some(unfinished) = position.unfinished.take().filter(is_resumed) {
+            harvest.page_size = unfinished.page_entries.map_or(PageSize::MAX, PageSize::resumed);
+            harvest.may_have_gaps =
+                unfinished.page_entries.is_some() || next_number(&unfinished.next_page).is_some();
             harvest.began_at = unfinished.began_at;
             harvest.latest = unfinished.latest;
             harvest.resumed_at = Some(unfinished.next_page);
@@ -110,6 +117,7 @@ impl Harvest {
             began_at: clock::now(),
             resumed_at: None,
             latest: None,
+            page_size: PageSize::MAX,
             may_have_gaps: false,
             failures: 0,
             is_cut: false,
@@ -137,9 +145,14 @@ impl Harvest {
         }
     }
 
-    /// A page of this reading was requested with fewer entries than the pages before it. Nothing is removed because it is missing,
-    /// and the next reading is of all entries.
-    pub(crate) const fn page_size_changed(&mut self) {
+    pub(crate) const fn page_size(&self) -> PageSize {
+        self.page_size
+    }
+
+    /// The next page is requested with fewer entries than the pages before it. Nothing is removed because it is missing, and the next reading
+    /// is of all entries.
+    pub(crate) const fn reduce_page_size(&mut self, smaller: PageSize) {
+        self.page_size = smaller;
         self.may_have_gaps = true;
     }
 
@@ -161,6 +174,7 @@ impl Harvest {
     ) -> Result<(), SeedError> {
         self.latest = self.latest.max(latest_change(entries, self.began_at));
         self.failures = 0;
+        self.page_size = self.page_size.after_page();
         let position = self.position_before(next_page);
         let left_out = self.write(entries, position.as_ref()).await?;
         if left_out.of_registry > 0 && !self.is_cut {
@@ -230,6 +244,7 @@ impl Harvest {
                     next_page: next_page.to_owned(),
                     latest: self.latest,
                     failures: self.failures,
+                    page_entries: self.may_have_gaps.then(|| self.page_size.entries()),
                 }),
                 ..self.position.clone()
             }),
@@ -258,6 +273,12 @@ impl Harvest {
     fn unstored(&self, source: StoreError) -> SeedError {
         SeedError::Unstored { name: self.registry.clone(), source }
     }
+}
+
+/// The number after a token, if the token is a number: of a page, or of the entries before it.
+pub(crate) fn next_number(token: &str) -> Option<String> {
+    let is_number = token.bytes().all(|byte| byte.is_ascii_digit());
+    token.parse::<u32>().ok().filter(|_| is_number)?.checked_add(1).map(|next| next.to_string())
 }
 
 /// The latest change of a page. A time in the future would hide the changes before it, so it counts as the begin of the reading.
@@ -296,6 +317,15 @@ mod tests {
         assert_eq!(latest_change(&entries, began_at), Some(began_at));
         assert_eq!(latest_change(&entries[1..], began_at), Some(DateTime::UNIX_EPOCH));
         assert_eq!(latest_change(&[], began_at), None);
+    }
+
+    #[test]
+    fn the_token_after_a_number_is_the_next_number() {
+        assert_eq!(next_number("0").as_deref(), Some("1"));
+        assert_eq!(next_number("99").as_deref(), Some("100"));
+        for token in ["", "two", "+1", "-1", "1.5", "a1", "4294967295", "99999999999"] {
+            assert_eq!(next_number(token), None, "{token}");
+        }
     }
 
     #[test]

@@ -18,6 +18,11 @@ pub(crate) struct PageSize {
 impl PageSize {
     pub(crate) const MAX: Self = Self { entries: ENTRIES_MAX, pages_left: STEP };
 
+    /// The size with which an earlier reading ended.
+    pub(crate) fn resumed(entries: u32) -> Self {
+        Self { entries: entries.clamp(1, ENTRIES_MAX), pages_left: STEP }
+    }
+
     pub(crate) const fn entries(self) -> u32 {
         self.entries
     }
@@ -50,6 +55,12 @@ impl PageSize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stored_size_is_bounded() {
+        let sizes = [0, 1, 10, 100, u32::MAX].map(|entries| PageSize::resumed(entries).entries());
+        assert_eq!(sizes, [1, 1, 10, 100, 100]);
+    }
 
     /// Nine entries of a page have too many bytes together, and one of them has too many alone.
     #[test]

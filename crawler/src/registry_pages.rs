@@ -16,7 +16,7 @@ use store::Seed;
 
 use crate::clock;
 use crate::egress::{Cause, Head, Reply};
-use crate::harvest::{Harvest, Incomplete};
+use crate::harvest::{Harvest, Incomplete, next_number};
 use crate::page_size::PageSize;
 use crate::reading::Reader;
 use crate::seeds::{SeedError, fingerprint};
@@ -159,16 +159,15 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
     let is_resumed = token.is_some();
     let mut requested: HashSet<u64> = token.as_deref().map(fingerprint).into_iter().collect();
     let (mut seeds, mut pages, mut has_entries, mut is_complete) = (Vec::new(), 0, is_resumed, false);
-    let mut size = PageSize::MAX;
     while pages < PAGES_MAX {
         let since = harvest.changed_since();
-        let fetched = fetch(requests, registry, token.as_deref(), &mut size, &mut harvest).await;
+        let fetched = fetch(requests, registry, token.as_deref(), &mut harvest).await;
         if let (Err(no_page), Some(token)) = (&fetched, &token)
             && no_page.is_failure_of_page()
         {
             harvest.page_failed(token).await?;
         }
-        let (answer, content) = match fetched {
+        let (next, content) = match fetched {
             Ok(fetched) => fetched,
             Err(no_page)
                 if incomplete == Incomplete::Used && (pages > 0 || is_resumed && no_page.is_delay()) =>
@@ -190,7 +189,6 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
                 return Err(no_page.into_error(base, is_first));
             }
         };
-        let next = registry.next_token(&answer).filter(|next| !next.is_empty());
         has_entries |= !content.is_empty;
         if next.is_none() && !has_entries && since.is_none() {
             return Err(SeedError::Empty { name: base.to_string(), advice: registry.advice() });
@@ -202,14 +200,13 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
             break;
         };
         // requesting a page again would be an endless loop
-        if next.len() > TOKEN_BYTES_MAX || !requested.insert(fingerprint(next)) {
+        if next.len() > TOKEN_BYTES_MAX || !requested.insert(fingerprint(&next)) {
             tracing::warn!(registry = %base, "a registry names a next page that cannot be requested");
             harvest.save_unfinished(&content.entries).await?;
             break;
         }
-        harvest.save(&content.entries, Some(next)).await?;
-        token = Some(next.to_owned());
-        size = size.after_page();
+        harvest.save(&content.entries, Some(&next)).await?;
+        token = Some(next);
         pages += 1;
     }
     harvest.log_left_out();
@@ -225,24 +222,27 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
     Ok(seeds)
 }
 
-/// Requests and reads one page: the first one, or that of a token. A page with too many bytes is requested again with fewer entries,
-/// because one publisher can make it that long.
+/// Requests and reads one page: the first one, or that of a token. Returns the token of the next page. A page with too many bytes is requested
+/// again with fewer entries, because one publisher can make it that long. If one entry has too many bytes and the token is a number, the page
+/// counts as empty, and the next number follows.
 async fn fetch<R: PagedRegistry>(
     requests: &mut StandaloneRequests,
     registry: &R,
     token: Option<&str>,
-    size: &mut PageSize,
     harvest: &mut Harvest,
-) -> Result<(Value, Page), NoPage> {
+) -> Result<(Option<String>, Page), NoPage> {
     let since = harvest.changed_since();
     let no_url = || NoPage::NoUrl { advice: registry.advice() };
-    let mut request = registry.request(since, token, *size).ok_or_else(no_url)?;
+    let mut request = registry.request(since, token, harvest.page_size()).ok_or_else(no_url)?;
     loop {
         let fetched = fetch_once(requests, registry, &request).await;
-        let Some(smaller) =
-            size.reduced().filter(|_| fetched.as_ref().is_err_and(NoPage::has_too_many_bytes))
-        else {
+        if !fetched.as_ref().is_err_and(NoPage::has_too_many_bytes) {
             return fetched;
+        }
+        let Some(smaller) = harvest.page_size().reduced() else {
+            let Some(after) = token.and_then(next_number) else { return fetched };
+            tracing::warn!(url = %request.url, "an entry of a registry has too many bytes: it is left out");
+            return Ok((Some(after), Page { is_empty: true, seeds: Vec::new(), entries: Vec::new() }));
         };
         match registry.request(since, token, smaller) {
             // the operator states the number of entries
@@ -252,8 +252,7 @@ async fn fetch<R: PagedRegistry>(
         }
         let entries = smaller.entries();
         tracing::info!(url = %request.url, entries, "a page of a registry has too many bytes: it is requested with fewer entries");
-        *size = smaller;
-        harvest.page_size_changed();
+        harvest.reduce_page_size(smaller);
     }
 }
 
@@ -261,14 +260,15 @@ async fn fetch_once<R: PagedRegistry>(
     requests: &mut StandaloneRequests,
     registry: &R,
     request: &PageRequest,
-) -> Result<(Value, Page), NoPage> {
+) -> Result<(Option<String>, Page), NoPage> {
     let reply = send(requests, request).await.map_err(NoPage::Unsent)?;
     let status = reply.head.status;
     let unusable = |(reason, advice)| NoPage::Unusable { status, reason, advice };
     let answer = read_page(requests.reader(), registry, reply).await.map_err(unusable)?;
     let no_list = || unusable(("its response is no page of a list".to_owned(), registry.advice()));
     let content = registry.read(&answer).ok_or_else(no_list)?;
-    Ok((answer, content))
+    let next = registry.next_token(&answer).filter(|next| !next.is_empty());
+    Ok((next.map(str::to_owned), content))
 }
 
 async fn send(requests: &mut StandaloneRequests, request: &PageRequest) -> Result<Reply, StandaloneError> {

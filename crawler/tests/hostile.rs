@@ -296,6 +296,17 @@ async fn aborts_slow_bodies() {
     assert_eq!(outcome_of(drip).await, FetchOutcome::Timeout);
 }
 
+/// The HTTP client keeps no informational response (RFC 9110 §15.2) and does not limit their number, so the time is limited.
+#[tokio::test]
+async fn informational_responses_are_not_kept_and_end_with_the_time_limit_of_the_headers() {
+    let hints = "HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n".repeat(20_000);
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}", AWP.len());
+    let found = format!("{hints}{head}\r\n\r\n{AWP}");
+    assert_eq!(outcome_of(Answer::raw(found)).await, FetchOutcome::Found);
+    let endless = Answer::raw(hints).dripping(1_000, Duration::from_millis(50));
+    assert_eq!(outcome_of(endless).await, FetchOutcome::Timeout);
+}
+
 /// Flow sequences that are opened and never closed. A YAML parser that keeps a list of them takes quadratic time.
 #[tokio::test]
 async fn deeply_nested_linked_documents_do_not_stop_the_crawl() {

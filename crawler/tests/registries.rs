@@ -303,13 +303,73 @@ async fn a_page_with_too_many_bytes_is_requested_with_fewer_entries() {
     assert!(is_from_the_start, "the next reading is of all entries");
 }
 
+/// A reading that the daily limit ended after small pages. The token is the number of a page, so another size would skip entries.
+#[tokio::test]
+async fn a_resumed_reading_requests_pages_of_the_size_with_which_the_earlier_one_ended() {
+    for (next_page, page_entries, expected, is_gone) in [
+        ("37", Some(10), "pageSize=10&pageToken=37", false),
+        // the registry removed entries of earlier pages in the meantime
+        ("37", None, "pageSize=100&pageToken=37", false),
+        ("after-b", None, "pageSize=100&pageToken=after-b", true),
+    ] {
+        let crawl = crawl(ard(), vec![page(&[agent(1)], None)]).await;
+        read_before(&crawl, AGENTS, &[9], 8).await;
+        let unfinished = UnfinishedReading {
+            began_at: now() - TimeDelta::days(1),
+            next_page: next_page.to_owned(),
+            latest: None,
+            failures: 0,
+            page_entries,
+        };
+        let position = crawl.store.registry_position(AGENTS).await.unwrap().unwrap();
+        let position = RegistryPosition { unfinished: Some(unfinished), ..position };
+        crawl.store.registry_page_save(AGENTS, &[], Some(&position), now()).await.unwrap();
+        crawl.pass().await;
+        assert_eq!(queries(&crawl), [expected]);
+        let left: &[u32] = if is_gone { &[1] } else { &[1, 9] };
+        assert_eq!(listed(&crawl).await, left, "{expected}");
+        let after = crawl.store.registry_position(AGENTS).await.unwrap().unwrap();
+        assert_eq!(after.unfinished, None, "{expected}");
+        assert!(is_gone || after.read_whole_at.is_none(), "the next reading is of all entries");
+    }
+}
+
+/// A publisher lists an entry of 17 MiB. The tokens are numbers, so the next one is known.
+#[tokio::test]
+async fn an_entry_with_too_many_bytes_does_not_hide_the_entries_after_it() {
+    let long = || Answer::json(format!(r#"{{"items":[],"x":"{}"}}"#, "x".repeat(17 * 1_024 * 1_024)));
+    let pages = vec![
+        page(&[agent(1)], Some("7")),
+        long(),
+        long(),
+        long(),
+        page(&[agent(2)], Some("9")),
+        page(&[], None),
+    ];
+    let crawl = crawl(ard(), pages).await;
+    read_before(&crawl, AGENTS, &[9], 8).await;
+    crawl.pass().await;
+    let expected = [
+        "pageSize=100",
+        "pageSize=100&pageToken=7",
+        "pageSize=10&pageToken=7",
+        "pageSize=1&pageToken=7",
+        "pageSize=1&pageToken=8",
+        "pageSize=1&pageToken=9",
+    ];
+    assert_eq!(queries(&crawl), expected);
+    assert_eq!(listed(&crawl).await, [1, 2, 9], "nothing is removed");
+}
+
 /// Even a page of one entry is too long, or the registry fails at this page for good.
 #[tokio::test]
 async fn a_page_that_fails_in_three_readings_is_given_up() {
     let long = Answer::json(format!(r#"{{"items":[],"x":"{}"}}"#, "x".repeat(17 * 1_024 * 1_024)));
     let every_size = [100, 10, 1].map(|size| format!("pageSize={size}&pageToken=two"));
-    for (failure, requests) in [(Answer::status(500), &every_size[..1]), (long, &every_size)] {
-        let failures = vec![failure; 3 * requests.len()];
+    for (failure, requests, again) in
+        [(Answer::status(500), &every_size[..1], &every_size[..1]), (long, &every_size[..], &every_size[2..])]
+    {
+        let failures = vec![failure; requests.len() + 2 * again.len()];
         let mut pages = vec![page(&[agent(1)], Some("two"))];
         pages.extend(failures);
         pages.push(page(&[agent(1), agent(2)], None));
@@ -319,7 +379,7 @@ async fn a_page_that_fails_in_three_readings_is_given_up() {
         assert_eq!(queries(&crawl)[1..], *requests);
         for _ in 0..2 {
             assert!(!refused(&crawl).await.is_empty());
-            assert_eq!(queries(&crawl), *requests, "it continues");
+            assert_eq!(queries(&crawl), *again, "it continues");
         }
         crawl.pass().await;
         assert_eq!(queries(&crawl), ["pageSize=100"], "it begins with the first page");
@@ -338,6 +398,7 @@ async fn a_reading_that_is_stuck_starts_again_after_28_days_and_removes_nothing(
             next_page: "two".to_owned(),
             latest: None,
             failures: 0,
+            page_entries: None,
         };
         let position = crawl.store.registry_position(AGENTS).await.unwrap().unwrap();
         let position = RegistryPosition { unfinished: Some(unfinished), ..position };
@@ -425,5 +486,30 @@ async fn a_daemon_whose_only_source_is_slow_visits_known_sites() {
     };
     let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, &stop_after_a_visit);
     tokio::time::timeout(Duration::from_secs(40), run).await.unwrap().unwrap();
+    assert_eq!(crawl.paths(NAME), ["/robots.txt"]);
+}
+
+/// The file changes while the registry is waited for.
+#[tokio::test]
+async fn a_slow_registry_does_not_delay_the_reading_of_a_changed_file() {
+    let mut crawl = slow_registry_and_list(50).await;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("seeds.txt");
+    std::fs::write(&path, "s8.example\n").unwrap();
+    crawl.config.seeds = vec![ard(), SeedSource::File(path.clone())];
+    crawl.config.mode = Mode::Daemon;
+    let cancel = Cancel::default();
+    let soft = cancel.soft.clone();
+    let on_visit = move |progress: Progress<'_>| {
+        let Progress::State(state) = progress else { return };
+        match state.summary.sites_visited {
+            0 => {}
+            1 => std::fs::write(&path, "s8.example\ns9.example\n").unwrap(),
+            _ => soft.cancel(),
+        }
+    };
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, &on_visit);
+    let summary = tokio::time::timeout(Duration::from_secs(45), run).await.unwrap().unwrap();
+    assert_eq!(summary.sites_visited, 2, "{summary:?}");
     assert_eq!(crawl.paths(NAME), ["/robots.txt"]);
 }

@@ -64,7 +64,7 @@ pub use position::finding_positions;
 pub use public_address::{AddressRefusal, site_of_address};
 pub use publisher::{Binding, DeclaredIdentity, Identity, IdentityMark, ServedBy};
 pub use read::{READER_VERSION, read};
-pub use registry_entry::{ListingRank, RegistryEntry, is_at_site_of_publisher, registry_publisher};
+pub use registry_entry::{EntryPlace, ListingRank, RegistryEntry, registry_publisher};
 pub use schema::required_properties;
 pub use semantic::{known_types, semantic_namespace};
 pub use signature::{CardSigner, CardSignerError};

@@ -112,10 +112,9 @@ impl RegistryEntry {
         Some(if has_bad_url || read.addresses_reader() { read.withdrawn() } else { read })
     }
 
-    /// Whether its address is at the site of the publisher that its identifier names. Anybody may list an address elsewhere under the
-    /// identifier of a publisher.
-    pub fn is_at_site_of_publisher(&self) -> bool {
-        self.url.as_deref().is_some_and(|url| is_at_site_of_publisher(&self.identifier, url))
+    /// The host of its address, relative to the publisher that its identifier names.
+    pub fn place(&self) -> EntryPlace {
+        self.url.as_deref().map_or(EntryPlace::Elsewhere, |url| EntryPlace::of(&self.identifier, url))
     }
 
     /// The host of the publisher that the identifier names.
@@ -131,6 +130,41 @@ impl RegistryEntry {
     /// The entry without sites and texts. The address only tells which stored entry it was.
     fn withdrawn(self) -> Self {
         Self { sites: Vec::new(), name: None, version: None, ..self }
+    }
+}
+
+/// The host of an entry's address, relative to the publisher that its identifier names. Anybody may list an address under the identifier of a
+/// publisher, and hosts below a domain may belong to customers. A later place is closer to the publisher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EntryPlace {
+    /// At another site, or there is no address or no publisher.
+    Elsewhere,
+    /// At another host of the publisher's site, which may belong to a customer.
+    OtherHost,
+    /// At the domain of the publisher's site or its `www.` host, or at a host below the publisher's own host.
+    Site,
+    /// At the publisher's host. The domain of a site and its `www.` host are one.
+    Publisher,
+}
+
+impl EntryPlace {
+    /// The place of a URL that is listed under an identifier.
+    pub fn of(identifier: &str, url: &str) -> Self {
+        let (Some(publisher), Some(host)) = (registry_publisher(identifier), host_of(url)) else {
+            return Self::Elsewhere;
+        };
+        let site = publisher.site();
+        let [is_main_publisher, is_main] = [&publisher, &host].map(|host| is_main_host(&site, host));
+        match () {
+            () if host.site() != site => Self::Elsewhere,
+            () if host == publisher || is_main && is_main_publisher => Self::Publisher,
+            () if is_main => Self::Site,
+            // a host below the domain may belong to a customer
+            () if !is_main_publisher && above(host.as_str()).any(|name| name == publisher.as_str()) => {
+                Self::Site
+            }
+            () => Self::OtherHost,
+        }
     }
 }
 
@@ -188,12 +222,6 @@ fn is_account_host(name: &str) -> bool {
 /// The parent domains of a name.
 fn above(name: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(name), |name| Some(name.split_once('.')?.1)).skip(1)
-}
-
-/// Whether a URL is at the site of the publisher that an identifier names.
-pub fn is_at_site_of_publisher(identifier: &str, url: &str) -> bool {
-    let site = publisher_site(identifier);
-    site.is_some() && site == host_of(url).map(|host| host.site())
 }
 
 fn publisher_site(identifier: &str) -> Option<SiteName> {
@@ -315,6 +343,28 @@ mod tests {
         let account =
             json!({ "name": "io.github.someone/tool", "remotes": [{ "url": "https://a.example/mcp" }] });
         assert_eq!(sites(&RegistryEntry::of_server(&account).unwrap()), ["a.example"]);
+    }
+
+    #[test]
+    fn the_place_of_an_address_is_relative_to_the_host_of_the_publisher() {
+        let (of_site, of_customer) = ("urn:air:plat.example:agents:a", "urn:air:shop.plat.example:agents:a");
+        for (identifier, host, expected) in [
+            (of_site, "plat.example", EntryPlace::Publisher),
+            (of_site, "www.plat.example", EntryPlace::Publisher),
+            (of_site, "shop.plat.example", EntryPlace::OtherHost),
+            (of_customer, "shop.plat.example", EntryPlace::Publisher),
+            (of_customer, "www.plat.example", EntryPlace::Site),
+            (of_customer, "api.shop.plat.example", EntryPlace::Site),
+            (of_customer, "evil.plat.example", EntryPlace::OtherHost),
+            (of_customer, "evilshop.plat.example", EntryPlace::OtherHost),
+            ("example.plat.shop/mcp", "shop.plat.example", EntryPlace::Publisher),
+            (of_site, "evil.example", EntryPlace::Elsewhere),
+            ("io.github.someone/tool", "someone.github.io", EntryPlace::Elsewhere),
+        ] {
+            let url = format!("https://{host}/card.json");
+            assert_eq!(EntryPlace::of(identifier, &url), expected, "{identifier} at {host}");
+        }
+        assert!(EntryPlace::Elsewhere < EntryPlace::OtherHost && EntryPlace::Site < EntryPlace::Publisher);
     }
 
     #[test]

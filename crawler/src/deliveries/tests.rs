@@ -8,8 +8,8 @@ use policy::webhook::{
 };
 use serde_json::Value;
 use store::{
-    BackgroundTask, DeliveryLine, NewChallenge, NewWatch, Retention, Store, TaskMonitor, Watch, WatchCaps,
-    WatchOutcome,
+    BackgroundTask, ClockWrite, DeliveryLine, NewChallenge, NewWatch, Retention, Store, TaskMonitor, Watch,
+    WatchCaps, WatchOutcome,
 };
 use testweb::{Answer, Hit, Host, Web};
 use tokio_util::task::TaskTracker;
@@ -236,6 +236,58 @@ async fn changes_follow_an_answered_challenge_and_are_signed() {
     fixture.crawl("buy_two").await;
     fixture.deliver().await;
     assert_eq!(body(&fixture.posts()[2])["data"]["changes"][0]["change"], "changed");
+}
+
+/// Counts requests to the receiver as if they had been sent today.
+async fn spend(store: &Store, requests_add: u32) {
+    let spent = ClockWrite {
+        host: RECEIVER.parse().unwrap(),
+        address: None,
+        next_ok_at: clock::now(),
+        not_before: None,
+        requests_add,
+        day: day_of(clock::now()),
+        progress: None,
+        member: None,
+        lease: None,
+    };
+    store.clocks_save(&[spent]).await.unwrap();
+}
+
+/// Anybody can submit URLs at the host of a receiver, and visits would use up its daily requests.
+#[tokio::test]
+async fn visits_leave_a_part_of_the_daily_budget_to_messages() {
+    let mut fixture = Fixture::with([receiver(accepting())]).await;
+    let store = fixture.tools.store.clone();
+    fixture.config.egress.own_rules = OwnRules::Strict;
+    let seeds = SeedSource::Text { name: "seeds".to_owned(), text: RECEIVER.to_owned() };
+    fixture.config.seeds = vec![seeds];
+    let tracker = TaskTracker::new();
+    let shared = (Groups::unshared(), Events::default());
+    let tools = Tools::start(&fixture.config, &store, shared, &tracker).await.unwrap();
+    let url = ManifestUrl::parse(&format!("https://{RECEIVER}{PATH}")).unwrap();
+    let site = url.site();
+    store.site_add_unplanned(&site, clock::now()).await.unwrap();
+    let visit = async || {
+        fixture.web.log().clear();
+        crate::run(fixture.config.clone(), store.clone(), Cancel::default(), &|_| ()).await.unwrap();
+        fixture.web.log().hits_on(RECEIVER).into_iter().filter(|hit| hit.method == "GET").count()
+    };
+    spend(&store, 39).await;
+    assert_eq!(visit().await, 1, "anybody can add a watch, so one without an answer keeps nothing");
+
+    fixture.deliver_after(TimeDelta::days(1)).await;
+    assert_eq!(fixture.state().await.unwrap().status, WatchStatus::Active);
+    let today = day_of(clock::now());
+    let hosts = store.site_report(&site, 1).await.unwrap().unwrap().state.hosts;
+    let requests = hosts.iter().filter(|host| host.requests_day == today).map(|host| host.requests_today);
+    spend(&store, 30 - requests.sum::<u32>()).await;
+    assert_eq!(visit().await, 0, "the rest is kept for messages");
+    let wait = Duration::from_secs(20);
+    let mut requests = StandaloneRequests::new(&tools, fixture.config.worker.clone(), wait, Stop::default());
+    let headers = HeaderMap::new();
+    let message = Message::Deliver { headers: &headers, body: "{}" };
+    assert!(requests.send(&url, BodyKind::Other, message).await.unwrap().head.status.is_success());
 }
 
 #[tokio::test]

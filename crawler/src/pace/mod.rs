@@ -132,6 +132,24 @@ pub(crate) struct Target {
     /// Whether this worker owns the first address.
     pub(crate) tenure: Tenure,
     pub(crate) crawl_delay: Option<Duration>,
+    pub(crate) budget: Budget,
+}
+
+/// The part of the daily budgets of a host and its site that a request may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Budget {
+    Whole,
+    /// Without the part that is kept for messages to webhooks.
+    OfVisits,
+}
+
+impl Budget {
+    fn kept(self, scope: Scope) -> u32 {
+        match self {
+            Self::Whole => 0,
+            Self::OfVisits => scope.requests_kept(),
+        }
+    }
 }
 
 /// Whether a worker owns an address.
@@ -202,7 +220,7 @@ impl Pace {
     ) -> Result<PermitAnswer, StoreError> {
         let after_last = authority.last_end_at.map(|at| later(at, self.gap(target, authority)));
         authority.next_ok_at = authority.next_ok_at.max(after_last);
-        let own = own_scopes(authority, site);
+        let own = own_scopes(authority, site, target.budget);
         let decide = |shared: &[ScopeState], now| {
             let scopes: Vec<ScopeState> = own.iter().chain(shared).copied().collect();
             next_request_at(&scopes, target.network, now)
@@ -369,18 +387,20 @@ impl Pace {
     }
 }
 
-fn own_scopes(authority: &AuthorityClock, site: &SiteClock) -> [ScopeState; 3] {
+fn own_scopes(authority: &AuthorityClock, site: &SiteClock, budget: Budget) -> [ScopeState; 3] {
     [
         ScopeState {
             next_ok_at: authority.next_ok_at,
             requests_today: authority.requests_today,
             day: authority.day,
+            kept: budget.kept(Scope::Authority),
             ..ScopeState::idle(Scope::Authority)
         },
         ScopeState {
             next_ok_at: site.next_ok_at,
             requests_today: site.requests_today,
             day: site.day,
+            kept: budget.kept(Scope::Site),
             ..ScopeState::idle(Scope::Site)
         },
         ScopeState { next_ok_at: site.not_before, ..ScopeState::idle(Scope::RetryAfter) },

@@ -50,7 +50,13 @@ impl Fixture {
 /// An address of GitHub Pages, which serves `github.io` and other names.
 fn github_pages() -> Target {
     let addresses = vec!["185.199.108.153".parse().unwrap()];
-    Target { addresses, network: Network::Global, tenure: Tenure::Owner, crawl_delay: None }
+    Target {
+        addresses,
+        network: Network::Global,
+        tenure: Tenure::Owner,
+        crawl_delay: None,
+        budget: Budget::Whole,
+    }
 }
 
 #[tokio::test]
@@ -90,7 +96,8 @@ async fn requests_at(pace: &Pace, store: &Store, name: &str, tenure: Tenure) -> 
     let request = LeaseRequest { only, ..LeaseRequest::due_now(WorkerId::new(name), 1, later(now, DAY)) };
     let lease = store.sites_lease(&request, now).await.unwrap().remove(0).token;
     let addresses = vec!["93.184.216.34".parse().unwrap()];
-    let target = Target { addresses, network: Network::Global, tenure, crawl_delay: None };
+    let target =
+        Target { addresses, network: Network::Global, tenure, crawl_delay: None, budget: Budget::Whole };
     let mut began = Vec::new();
     while began.len() < REQUESTS {
         // each request is for another host, so only the limit of the address applies

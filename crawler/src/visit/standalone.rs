@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Discovery, Host, ManifestUrl, SiteName};
 use policy::liveness::HostCheckOutcome;
 use policy::robots::RobotsCause;
@@ -32,6 +32,8 @@ use egress::{Cause, Failure, Reply, Session};
 /// Delay before another attempt to lease a site that another worker holds.
 const HELD_DELAY: Duration = Duration::from_secs(1);
 const HELD: &str = "the site is being visited";
+/// Minimum interval between two log lines about the wait of one request. A wait for a lease is checked each second.
+const WAIT_LOG_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 
 /// How long a site is leased for one request. Writing the clock of the request renews the lease, and the lease is released at the end.
 const LEASE_DURATION: Duration = Duration::from_mins(15);
@@ -145,7 +147,8 @@ impl StandaloneRequests {
         message: Message<'_>,
     ) -> Result<Reply, StandaloneError> {
         let site = url.site();
-        let wait_max = chrono::TimeDelta::from_std(self.wait_max).unwrap_or(chrono::TimeDelta::MAX);
+        let wait_max = TimeDelta::from_std(self.wait_max).unwrap_or(TimeDelta::MAX);
+        let mut logged_at = None;
         let began = clock::now();
         let mut wait_ends_at = began.checked_add_signed(wait_max).unwrap_or(DateTime::<Utc>::MAX_UTC);
         // Visits of this process begin before sources are read. The wait of a source for a visit to its host does not count.
@@ -167,7 +170,9 @@ impl StandaloneRequests {
             if until > wait_ends_at {
                 return Err(StandaloneError::Waits { host: url.host(), until, reason });
             }
-            tracing::info!(%url, %until, reason, "a request waits");
+            if is_line_due(&mut logged_at, clock::now()) {
+                tracing::info!(%url, %until, reason, "a request waits");
+            }
             self.sleep_until(until).await?;
         }
     }
@@ -243,6 +248,15 @@ impl StandaloneRequests {
         };
         Ok(retry_while_unavailable("lease site", || store.sites_lease(&request, now)).await?.pop())
     }
+}
+
+/// Whether a line about a wait is due: at its beginning, and after each [`WAIT_LOG_INTERVAL`].
+fn is_line_due(logged_at: &mut Option<DateTime<Utc>>, now: DateTime<Utc>) -> bool {
+    let is_due = logged_at.is_none_or(|at| now - at >= WAIT_LOG_INTERVAL);
+    if is_due {
+        *logged_at = Some(now);
+    }
+    is_due
 }
 
 /// Saves the clocks and the robots.txt files, and releases the lease. Returns what the next request to the site reuses.
@@ -329,4 +343,18 @@ async fn request_allowed(
     }
     let answer = requester.send(progress, url, kind, message).await?.answer;
     Ok(answer.map_err(StandaloneError::Failed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_of_two_minutes_has_three_log_lines() {
+        let mut logged_at = None;
+        let times = (0..=120).map(|seconds| DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds));
+        let due: Vec<i64> =
+            times.filter(|now| is_line_due(&mut logged_at, *now)).map(|now| now.timestamp()).collect();
+        assert_eq!(due, [0, 60, 120]);
+    }
 }

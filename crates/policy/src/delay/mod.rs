@@ -81,6 +81,11 @@ impl Scope {
         }
     }
 
+    /// Requests of the daily budget that visits leave to messages to webhooks: a quarter. Anybody can cause visits, by submissions and links.
+    pub fn requests_kept(self) -> u32 {
+        self.limits().requests_per_day_max.unwrap_or_default() / 4
+    }
+
     /// Whether the scope also limits requests into the operator's own networks.
     const fn limits_own_networks(self) -> bool {
         matches!(self, Self::Authority | Self::RetryAfter)
@@ -184,12 +189,14 @@ pub struct ScopeState {
     pub requests_today: u32,
     /// The day that is counted, in days since 1970-01-01.
     pub day: i32,
+    /// Requests of the budget that this request may not use ([`Scope::requests_kept`]).
+    pub kept: u32,
 }
 
 impl ScopeState {
     /// A scope without any requests.
     pub const fn idle(scope: Scope) -> Self {
-        Self { scope, next_ok_at: None, in_flight: 0, requests_today: 0, day: 0 }
+        Self { scope, next_ok_at: None, in_flight: 0, requests_today: 0, day: 0, kept: 0 }
     }
 
     fn is_full(&self) -> bool {
@@ -200,7 +207,7 @@ impl ScopeState {
         let limits = self.scope.limits();
         // A day in the future means that the clock was set back after counting.
         let sent = if self.day >= day_of(now) { self.requests_today } else { 0 };
-        limits.requests_per_day_max.is_some_and(|budget| sent >= budget)
+        limits.requests_per_day_max.is_some_and(|budget| sent.saturating_add(self.kept) >= budget)
     }
 }
 

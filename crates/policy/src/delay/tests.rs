@@ -109,6 +109,18 @@ fn own_networks_are_limited_by_authority_and_retry_after_only() {
 }
 
 #[test]
+fn a_quarter_of_a_budget_is_kept() {
+    let decide = |sent, kept| {
+        let state = ScopeState { kept, ..spent(Scope::Authority, sent, 0) };
+        next_request_at(&[state], Network::Global, now())
+    };
+    let kept = Scope::Authority.requests_kept();
+    assert_eq!((kept, Scope::Site.requests_kept(), Scope::Address.requests_kept()), (10, 30, 5_000));
+    assert_eq!((decide(29, kept), decide(39, 0)), (Pace::Go, Pace::Go));
+    assert!(matches!(decide(30, kept), Pace::OverBudget { scope: Scope::Authority, .. }));
+}
+
+#[test]
 fn days_are_counted_in_utc() {
     assert_eq!(day_of(DateTime::<Utc>::UNIX_EPOCH), 0);
     assert_eq!(day_of(DateTime::<Utc>::UNIX_EPOCH - TimeDelta::seconds(1)), -1);
@@ -124,6 +136,7 @@ fn any_scope() -> impl Strategy<Value = ScopeState> {
             in_flight,
             requests_today: sent,
             day: day_of(now()),
+            kept: 0,
         },
     )
 }

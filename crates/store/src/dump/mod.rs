@@ -20,7 +20,7 @@ pub(crate) const BATCH_ROWS: usize = 500;
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Columns at the end of a table that dumps of earlier schemas do not have: the schema that added them, the table, and the value of each;
 /// `None` is null.
-const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 9] = [
+const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 10] = [
     (14, "manifest", &[None]),
     (14, "capability", &[None; 2]),
     (15, "capability", &[None]),
@@ -30,7 +30,12 @@ const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 9] = [
     (27, "registry_entry", &[Some(ListingRank::Other.number())]),
     (27, "watch", &[None]),
     (29, "registry_position", &[None]),
+    (30, "registry_position", &[None]),
 ];
+
+/// The first schema whose entries of registries have publishers and ranks. Positions of earlier dumps are forgotten, as by its migration, so
+/// that the next reading of each registry reads all entries.
+const RANKED_ENTRIES: i64 = 27;
 
 /// The first line of a dump.
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,6 +56,11 @@ impl Header {
             Some(header) if header.agentdex_dump == FORM => Ok(header),
             _ => Err("it is not the header of a dump that this program can read".to_owned()),
         }
+    }
+
+    /// Whether the positions of registries in the dump are still valid.
+    pub(crate) fn has_valid_positions(&self) -> bool {
+        self.schema.is_some_and(|schema| schema >= RANKED_ENTRIES)
     }
 
     /// Parses another line.
@@ -212,7 +222,7 @@ pub(crate) const TABLES: &[Table] = tables! {
         seen_at_ms BigInt, publisher Text, rank Integer;
     registry_position by "registry":
         registry Text, changed_until_ms BigInt, read_whole_at_ms BigInt, began_at_ms BigInt, next_page Text,
-        latest_ms BigInt, failures Integer;
+        latest_ms BigInt, failures Integer, page_entries Integer;
 };
 
 impl Table {

@@ -61,4 +61,6 @@ pub struct UnfinishedReading {
     pub latest: Option<DateTime<Utc>>,
     /// How often the next page has failed in a row.
     pub failures: u32,
+    /// Number of entries of the next page, if pages of several sizes were requested: entries between these may be missing.
+    pub page_entries: Option<u32>,
 }

@@ -85,8 +85,8 @@ impl Store {
         reading!(self, "site_report", site_list::site_report(site, visits_max, None))
     }
 
-    /// The report of a site with at most `hosts_max` hosts: first the host with the name of the site, then requested hosts. Contains the
-    /// first 16 KiB of at most four robots.txt files.
+    /// Like [`Self::site_report`], with at most `hosts_max` hosts: first the main hosts, then those of lists and those with manifests, then
+    /// requested hosts. Contains the first 16 KiB of at most four robots.txt files.
     #[boxed]
     pub async fn site_report_brief(
         &self,

@@ -21,6 +21,12 @@ impl Store {
         writing!(self, "watch_add", watch::watch_add(watch, caps))
     }
 
+    /// Whether a site is the receiver of an active watch.
+    #[boxed]
+    pub async fn site_receives_messages(&self, site: &SiteName) -> Result<bool, StoreError> {
+        reading!(self, "site_receives_messages", watch::site_receives(site))
+    }
+
     #[boxed]
     pub async fn watch_find(&self, id: &str) -> Result<Option<Watch>, StoreError> {
         reading!(self, "watch_find", watch::watch_find(id))

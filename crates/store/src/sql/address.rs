@@ -2,7 +2,8 @@
 //!
 //! The owner of an address limits its own requests in memory, and stores the time from which the next one may be sent (`next_ok_at_ms`).
 //! Each other worker reserves a time after it and after all earlier reservations (`reserved_until_ms`). The owner reads the reserved times
-//! in the statement that stores its own clock. Both statements lock the row of the address, so each sees the requests of the other.
+//! in the statement that stores its own clock, and sends a request that is too close to them after the last one. Both statements lock the
+//! row of the address, so each sees the requests of the other.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -54,7 +55,12 @@ pub(super) async fn slots_take(
                 SlotClaim::Guest => true,
             };
             if is_taken && let Some(outcome) = outcomes.get_mut(*index) {
-                *outcome = slot_reserve(connection, address, slot).await?;
+                *outcome = match slot.claim {
+                    SlotClaim::Guest => slot_reserve(connection, address, slot).await?,
+                    SlotClaim::Owner | SlotClaim::PlatformOwner => {
+                        slot_after_guests(connection, address, slot).await?
+                    }
+                };
             }
         }
     }
@@ -88,6 +94,39 @@ async fn owner_slots_take(connection: &mut Connection, wanted: &[Wanted]) -> Out
     Ok(reserved.into_iter().collect())
 }
 
+/// Moves a request of the owner behind the times that others have reserved. The owner sends one request at a time, so no other request of it
+/// has this time.
+async fn slot_after_guests(
+    connection: &mut Connection,
+    address: &str,
+    slot: &AddressSlot,
+) -> Outcome<ClockOutcome> {
+    let reserved_until_ms: Option<i64> = sqlx::query_scalar(
+        "UPDATE address_clock SET next_ok_at_ms = CASE WHEN next_ok_at_ms > reserved_until_ms + $2
+             THEN next_ok_at_ms ELSE reserved_until_ms + $2 END
+         WHERE address = $1 AND reserved_until_ms <= $3
+         RETURNING reserved_until_ms",
+    )
+    .bind(address)
+    .bind(until_ms(DateTime::UNIX_EPOCH, slot.hold))
+    .bind(millis(slot.latest))
+    .fetch_optional(&mut *connection)
+    .await?;
+    match reserved_until_ms {
+        Some(at_ms) => {
+            let at = RowRef::new("address_clock", address).time("reserved_until_ms", at_ms)?;
+            Ok(ClockOutcome::Reserved { at })
+        }
+        None => address_taken(connection, slot).await,
+    }
+}
+
+/// The address has no free time soon enough.
+async fn address_taken(connection: &mut Connection, slot: &AddressSlot) -> Outcome<ClockOutcome> {
+    let until = address_clocks(connection, &[slot.address]).await?.get(&slot.address).copied();
+    Ok(ClockOutcome::AddressTaken { until: until.unwrap_or(slot.latest) })
+}
+
 /// Reserves the next time that neither the owner nor another worker uses.
 async fn slot_reserve(
     connection: &mut Connection,
@@ -116,10 +155,7 @@ async fn slot_reserve(
     .fetch_optional(&mut *connection)
     .await?;
     let at = RowRef::new("address_clock", address);
-    let Some(reserved_until_ms) = reserved_until_ms else {
-        let until = address_clocks(connection, &[slot.address]).await?.get(&slot.address).copied();
-        return Ok(ClockOutcome::AddressTaken { until: until.unwrap_or(slot.latest) });
-    };
+    let Some(reserved_until_ms) = reserved_until_ms else { return address_taken(connection, slot).await };
     let reserved_at = at.time("reserved_until_ms", reserved_until_ms.saturating_sub(hold_ms))?;
     Ok(if reserved_at > slot.from { ClockOutcome::Reserved { at: reserved_at } } else { ClockOutcome::Saved })
 }

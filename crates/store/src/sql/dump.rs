@@ -71,6 +71,9 @@ pub(crate) async fn import(connection: &mut Connection, lines: &mut mpsc::Receiv
     for statement in AFTER_IMPORT.iter().copied() {
         sqlx::query(statement).execute(&mut *connection).await?;
     }
+    if !header.has_valid_positions() {
+        sqlx::query("DELETE FROM registry_position").execute(&mut *connection).await?;
+    }
     let counters: i64 =
         sqlx::query_scalar("SELECT COUNT(*) FROM feed_state").fetch_one(&mut *connection).await?;
     if counters != 1 {

@@ -1,14 +1,14 @@
 //! Reads and writes `registry_entry` and `registry_position`.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use manifest::{ListingRank, RegistryEntry, SiteName, is_at_site_of_publisher};
+use manifest::{EntryPlace, ListingRank, RegistryEntry, SiteName};
 use serde::Serialize;
 
 use super::rows::{decode, decode_row};
 use super::{Connection, batch, block};
 use crate::StoreError;
-use crate::convert::{RowRef, intact, json, millis, names, text, to_i32};
+use crate::convert::{RowRef, intact, json, millis, names, text, to_i32, to_u32};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::{
@@ -62,8 +62,8 @@ pub(crate) async fn registry_page_save(
 /// The entries of a page by what becomes of the stored rows. Sorted, so that concurrent transactions lock rows in one order.
 #[derive(Default)]
 struct PageEntries<'a> {
-    /// The entry of each identifier whose rows replace the stored ones. Of several, the last one counts, but one at the site of the
-    /// publisher is not replaced by one that is not.
+    /// The entry of each identifier whose rows replace the stored ones. Of several, the last one counts of those that are closest to the
+    /// publisher.
     kept: BTreeMap<&'a str, &'a RegistryEntry>,
     /// Identifiers that the registry has deleted.
     deleted: BTreeSet<&'a str>,
@@ -85,9 +85,7 @@ impl<'a> PageEntries<'a> {
                     page.kept.remove(identifier);
                 }
                 page.withdrawn.extend(entry.url.as_deref().map(|url| (identifier, url)));
-            } else if entry.is_at_site_of_publisher()
-                || !before.is_some_and(|before| before.is_at_site_of_publisher())
-            {
+            } else if before.is_none_or(|before| before.place() <= entry.place()) {
                 page.kept.insert(identifier, entry);
             }
         }
@@ -95,8 +93,8 @@ impl<'a> PageEntries<'a> {
     }
 }
 
-/// Replaces the rows of these identifiers by a row for each site. A row of an entry at the site of its publisher is replaced by such
-/// entries alone. An entry that may not be kept removes the rows with its URL. Returns how many rows are left out.
+/// Replaces the rows of these identifiers by a row for each site. A row is not replaced by an entry that is less close to the publisher. An
+/// entry that may not be kept removes the rows with its URL. Returns how many rows are left out.
 async fn entries_save(
     connection: &mut Connection,
     registry: &str,
@@ -115,11 +113,12 @@ async fn entries_save(
     .bind(registry)
     .execute(&mut *connection)
     .await?;
-    let of_others = kept.iter().filter(|(_, entry)| !entry.is_at_site_of_publisher());
-    let of_others: Vec<&str> = of_others.map(|(identifier, _)| *identifier).collect();
-    let own = at_sites_of_publishers(connection, registry, &of_others).await?;
+    let others = kept.iter().filter(|(_, entry)| entry.place() < EntryPlace::Publisher);
+    let others: Vec<&str> = others.map(|(identifier, _)| *identifier).collect();
+    let stored = stored_places(connection, registry, &others).await?;
     kept.retain(|identifier, entry| {
-        entry.is_at_site_of_publisher() || deleted.contains(identifier) || !own.contains(*identifier)
+        let is_closest = stored.get(*identifier).is_none_or(|place| *place <= entry.place());
+        is_closest || deleted.contains(identifier)
     });
     sqlx::query(concat!("DELETE FROM registry_entry WHERE registry = $2 AND identifier IN ", list!()))
         .bind(names(deleted.iter().chain(kept.keys()).copied())?)
@@ -193,14 +192,14 @@ struct Withdrawn<'a> {
     url: &'a str,
 }
 
-/// Which of these identifiers have a stored entry whose URL is at the site of the publisher.
-async fn at_sites_of_publishers(
+/// The places of the stored entries of these identifiers.
+async fn stored_places(
     connection: &mut Connection,
     registry: &str,
     identifiers: &[&str],
-) -> Outcome<HashSet<String>> {
+) -> Outcome<HashMap<String, EntryPlace>> {
     if identifiers.is_empty() {
-        return Ok(HashSet::new());
+        return Ok(HashMap::new());
     }
     let rows: Vec<(String, Option<String>)> = sqlx::query_as(concat!(
         "SELECT identifier, url FROM registry_entry WHERE registry = $2 AND publisher = site AND identifier IN ",
@@ -210,10 +209,11 @@ async fn at_sites_of_publishers(
     .bind(registry)
     .fetch_all(&mut *connection)
     .await?;
-    let is_own = |(identifier, url): &(String, Option<String>)| {
-        url.as_deref().is_some_and(|url| is_at_site_of_publisher(identifier, url))
+    let place = |(identifier, url): (String, Option<String>)| {
+        let place = EntryPlace::of(&identifier, url.as_deref()?);
+        Some((identifier, place))
     };
-    Ok(rows.into_iter().filter(is_own).map(|(identifier, _)| identifier).collect())
+    Ok(rows.into_iter().filter_map(place).collect())
 }
 
 struct PositionRow {
@@ -223,9 +223,18 @@ struct PositionRow {
     next_page: Option<String>,
     latest_ms: Option<i64>,
     failures: Option<i32>,
+    page_entries: Option<i32>,
 }
 
-from_row!(PositionRow { changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms, failures });
+from_row!(PositionRow {
+    changed_until_ms,
+    read_whole_at_ms,
+    began_at_ms,
+    next_page,
+    latest_ms,
+    failures,
+    page_entries
+});
 
 /// How far a registry has been read.
 pub(crate) async fn registry_position(
@@ -233,7 +242,7 @@ pub(crate) async fn registry_position(
     registry: &str,
 ) -> Outcome<Option<RegistryPosition>> {
     let row = sqlx::query(
-        "SELECT changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms, failures
+        "SELECT changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms, failures, page_entries
          FROM registry_position WHERE registry = $1",
     )
     .bind(registry)
@@ -251,6 +260,7 @@ pub(crate) async fn registry_position(
                 next_page,
                 latest: time("latest_ms", row.latest_ms)?,
                 failures,
+                page_entries: row.page_entries.map(to_u32),
             })
         }
         _ => None,
@@ -271,11 +281,13 @@ async fn position_set(
 ) -> Outcome<()> {
     let unfinished = position.unfinished.as_ref();
     sqlx::query(
-        "INSERT INTO registry_position (registry, changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms, failures)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)
+        "INSERT INTO registry_position (registry, changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms, failures,
+                                        page_entries)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
          ON CONFLICT (registry) DO UPDATE SET changed_until_ms = excluded.changed_until_ms,
              read_whole_at_ms = excluded.read_whole_at_ms, began_at_ms = excluded.began_at_ms,
-             next_page = excluded.next_page, latest_ms = excluded.latest_ms, failures = excluded.failures",
+             next_page = excluded.next_page, latest_ms = excluded.latest_ms, failures = excluded.failures,
+             page_entries = excluded.page_entries",
     )
     .bind(registry)
     .bind(position.changed_until.map(millis))
@@ -284,6 +296,7 @@ async fn position_set(
     .bind(unfinished.map(|reading| text(&reading.next_page).into_owned()))
     .bind(unfinished.and_then(|reading| reading.latest).map(millis))
     .bind(unfinished.map(|reading| to_i32(reading.failures)))
+    .bind(unfinished.and_then(|reading| reading.page_entries).map(to_i32))
     .execute(&mut *connection)
     .await?;
     if let (Some(read_whole_at), None) = (position.read_whole_at, unfinished) {

@@ -1,18 +1,18 @@
 //! The states of sites, loaded for a whole batch with one query for each table.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
-use manifest::SiteName;
+use manifest::{Host, SiteName};
 
 use super::Connection;
 use super::claim::claims_of;
 use super::compaction::compacted_among;
 use super::resource::{KnownResource, resources_of};
 use super::rows::decode;
-use super::state::{RobotsBodies, hosts_of, states_of};
+use super::state::{FirstHosts, RobotsBodies, hosts_of, states_of};
 use crate::StoreError;
-use crate::convert::{RowRef, intact};
+use crate::convert::{RowRef, intact, names};
 use crate::fault::Outcome;
 use crate::model::SiteState;
 use crate::rows::HostRow;
@@ -30,6 +30,15 @@ impl States {
         }
     }
 
+    /// The hosts of the manifests of all sites.
+    fn hosts_with_manifests(&self) -> Result<String, StoreError> {
+        let resources =
+            self.0.values().filter_map(|state| state.as_ref().ok()).flat_map(|state| &state.resources);
+        let with_manifests = resources.filter(|resource| resource.manifest_id.is_some());
+        let hosts: BTreeSet<Host> = with_manifests.map(|resource| resource.url.host()).collect();
+        names(hosts.iter().map(Host::as_str))
+    }
+
     /// Removes and returns a site.
     ///
     /// # Errors
@@ -41,7 +50,7 @@ impl States {
     }
 }
 
-/// The states of the listed sites, with up to `hosts_max` hosts that have rows.
+/// The states of the listed sites, with up to `hosts_max` hosts that have rows, as ordered by [`hosts_of`].
 pub(crate) async fn states_load(
     connection: &mut Connection,
     sites: &str,
@@ -61,8 +70,13 @@ pub(crate) async fn states_load(
     for (name, row) in states_of(connection, sites).await? {
         states.0.insert(name, row.and_then(SiteState::try_from));
     }
+    resources_add(connection, sites, &mut states).await?;
+    let first = match hosts_max {
+        Some(max) => Some(FirstHosts { max, with_manifests: states.hosts_with_manifests()? }),
+        None => None,
+    };
     // a host of a compacted site has a row if its clock was written after the compaction
-    for (site, row) in hosts_of(connection, sites, bodies, hosts_max).await? {
+    for (site, row) in hosts_of(connection, sites, bodies, first).await? {
         let mut row = match row {
             Ok(row) => row,
             Err(error) => {
@@ -79,6 +93,16 @@ pub(crate) async fn states_load(
     for (site, hosts) in hosts {
         states.change(&site, |state| hosts.into_values().try_for_each(|host| host.add_to(state)));
     }
+    for (site, claim) in claims_of(connection, sites).await? {
+        states.change(&site, |state| {
+            state.claim = Some(claim);
+            Ok(())
+        });
+    }
+    Ok(states)
+}
+
+async fn resources_add(connection: &mut Connection, sites: &str, states: &mut States) -> Outcome<()> {
     for (site, row) in resources_of(connection, sites).await? {
         states.change(&site, |state| {
             let row = row?;
@@ -93,13 +117,7 @@ pub(crate) async fn states_load(
             Ok(())
         });
     }
-    for (site, claim) in claims_of(connection, sites).await? {
-        states.change(&site, |state| {
-            state.claim = Some(claim);
-            Ok(())
-        });
-    }
-    Ok(states)
+    Ok(())
 }
 
 /// Parked visits by when their sites are due: site, time, reason. A skipped site with a damaged row is due later than its parked visit.

@@ -16,7 +16,9 @@ use crate::convert::{Page, RowRef, UNPLANNED_MS, names, text, to_u32, to_u64};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::seed::PRIORITY_SUBMITTED;
-use crate::model::{SiteLease, SiteReport, SiteState, SiteSummary, SitesRequest, WorkerId};
+use crate::model::{
+    HostOrigin, HostState, SiteLease, SiteReport, SiteState, SiteSummary, SitesRequest, WorkerId,
+};
 
 /// Maximum number of robots.txt files in a brief report, and maximum bytes of each.
 const ROBOTS_STARTS_MAX: usize = 4;
@@ -281,7 +283,12 @@ pub(crate) async fn site_report(
     let hosts_total = to_u64(hosts_total).max(state.hosts.len() as u64);
     if let Some(max) = hosts_max.and_then(|max| usize::try_from(max).ok()) {
         // The hosts of a compacted site are not limited by the query.
-        state.hosts.truncate(max);
+        if state.hosts.len() > max {
+            let is_named_by_others =
+                |of: &HostState| !is_main_host(name, &of.host) && of.origin < HostOrigin::Collected;
+            state.hosts.sort_by_key(is_named_by_others);
+            state.hosts.truncate(max);
+        }
         robots_starts_add(connection, &mut state).await?;
     }
     Ok(Some(SiteReport {

@@ -10,7 +10,7 @@ use super::{Connection, Database, batches};
 use crate::StoreError;
 use crate::convert::{RowRef, decompressed_start, intact, log_damaged, names, to_i64};
 use crate::fault::Outcome;
-use crate::model::VisitRecord;
+use crate::model::{HostOrigin, VisitRecord};
 use crate::rows::{HostRow, MAIN_ROBOTS_BYTES_MAX, RobotsRow, StateRow};
 
 /// If a site has more hosts than this, hosts whose names do not resolve are removed: half of the hosts that links may add.
@@ -109,13 +109,20 @@ pub(crate) enum RobotsBodies {
     OfMainHosts,
 }
 
-/// The hosts of the listed sites, by name. Up to `max` hosts are read: those named as their site first, then those that were
-/// requested.
+/// A limit of the hosts that are read.
+pub(super) struct FirstHosts {
+    pub(super) max: u32,
+    /// The hosts that have manifests ([`names`]).
+    pub(super) with_manifests: String,
+}
+
+/// The hosts of the listed sites, by name. With a limit, the main hosts of their sites are read first, then those that lists name or that have
+/// manifests, then those that were requested. Anybody can name any number of hosts below a domain.
 pub(super) async fn hosts_of(
     connection: &mut Connection,
     sites: &str,
     bodies: RobotsBodies,
-    max: Option<u32>,
+    first: Option<FirstHosts>,
 ) -> Outcome<Vec<OfSite<HostRow>>> {
     let hosts = sqlx::query(concat!(
         "SELECT known.host, known.site, seeded, next_ok_at_ms, not_before_ms, requests_today, requests_day,
@@ -124,7 +131,9 @@ pub(super) async fn hosts_of(
                 fetched_at_ms, expires_at_ms, failures_in_row, etag, last_modified
          FROM (SELECT * FROM host WHERE site IN ",
         list!(),
-        "      ORDER BY CASE WHEN host = site THEN 0 WHEN next_ok_at_ms IS NOT NULL THEN 1 ELSE 2 END, host
+        "      ORDER BY CASE WHEN host IN (site, 'www.' || site) THEN 0
+                              WHEN seeded >= $4 OR host IN (SELECT value ->> 0 FROM json_each($5)) THEN 1
+                              WHEN next_ok_at_ms IS NOT NULL THEN 2 ELSE 3 END, host
                LIMIT $3) AS known
          LEFT JOIN robots ON robots.host = known.host
          ORDER BY known.host"
@@ -133,7 +142,10 @@ pub(super) async fn hosts_of(
         RobotsBodies::None => -1,
         RobotsBodies::OfMainHosts => to_i64(MAIN_ROBOTS_BYTES_MAX),
     };
-    let hosts = hosts.bind(sites).bind(bytes_max).bind(max.map_or(i64::MAX, i64::from));
+    let FirstHosts { max, with_manifests } =
+        first.unwrap_or(FirstHosts { max: u32::MAX, with_manifests: "[]".to_owned() });
+    let hosts = hosts.bind(sites).bind(bytes_max).bind(i64::from(max));
+    let hosts = hosts.bind(HostOrigin::Collected.code()).bind(with_manifests);
     Ok(decode_by(&["host", "robots"], "site", &hosts.fetch_all(&mut *connection).await?))
 }
 

@@ -1,5 +1,6 @@
 //! Watches: added within caps, read, changed with their token, and deleted.
 
+use manifest::SiteName;
 use policy::webhook::{WatchStatus, WebhookSecret};
 
 use super::rows::decode;
@@ -80,6 +81,17 @@ async fn cap_reached(
         (unconfirmed, caps.unconfirmed_of_all, WatchCap::UnconfirmedOfAll),
     ];
     Ok(counts.into_iter().find(|(count, max, _)| *count >= i64::from(*max)).map(|(.., cap)| cap))
+}
+
+/// Whether a site is the receiver of an active watch.
+pub(crate) async fn site_receives(connection: &mut Connection, site: &SiteName) -> Outcome<bool> {
+    let found: Option<i32> =
+        sqlx::query_scalar("SELECT 1 FROM watch WHERE receiver_site = $1 AND status = $2 LIMIT 1")
+            .bind(site.as_str())
+            .bind(WatchStatus::Active.as_str())
+            .fetch_optional(&mut *connection)
+            .await?;
+    Ok(found.is_some())
 }
 
 struct WatchRow {

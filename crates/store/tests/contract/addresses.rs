@@ -56,6 +56,21 @@ pub(crate) async fn requests_of_owners_and_guests_are_a_gap_apart(Db { store, ..
     Ok(())
 }
 
+pub(crate) async fn an_owner_keeps_its_own_gap_after_the_last_guest(Db { store, .. }: Db) -> Result<()> {
+    const GAP: TimeDelta = TimeDelta::milliseconds(500);
+    let now = start();
+    assert_eq!(outcome(&store, SlotClaim::Guest, now).await?, ClockOutcome::Saved);
+    let mut at = now + HOLD;
+    assert_eq!(outcome(&store, SlotClaim::Owner, now).await?, ClockOutcome::Reserved { at });
+    for _ in 0..3 {
+        assert_eq!(next_ok_at(&store).await?, Some(at + HOLD), "guests see the request");
+        at += GAP;
+        assert_eq!(outcome(&store, SlotClaim::Owner, at).await?, ClockOutcome::Saved);
+    }
+    assert_eq!(outcome(&store, SlotClaim::Guest, at).await?, ClockOutcome::Reserved { at: at + HOLD });
+    Ok(())
+}
+
 /// The rate of a platform is that of its owner, which other workers do not exceed by more than an address allows.
 pub(crate) async fn the_owner_of_a_platform_waits_for_nobody(Db { store, .. }: Db) -> Result<()> {
     let now = start();

@@ -103,7 +103,8 @@ macro_rules! contract_tests {
                 compacted_site_keeps_its_group, lists_workers_with_their_groups,
             },
             addresses::{
-                requests_of_owners_and_guests_are_a_gap_apart, the_owner_of_a_platform_waits_for_nobody,
+                requests_of_owners_and_guests_are_a_gap_apart,
+                an_owner_keeps_its_own_gap_after_the_last_guest, the_owner_of_a_platform_waits_for_nobody,
                 a_time_that_is_too_late_is_not_reserved, concurrent_workers_use_an_address_at_successive_times,
             },
             suffixes::{
@@ -119,6 +120,7 @@ macro_rules! contract_tests {
                 keeps_the_last_50_visits, unicode_and_control_characters_survive,
                 stores_large_bodies_and_many_capabilities, keeps_validators_when_the_server_fails, validators_move_only_with_what_was_read,
                 stores_no_row_for_paths_without_content, robots_and_path_slots_survive_a_round_trip,
+                a_brief_report_has_the_hosts_of_the_site_before_those_that_others_name,
                 only_short_robots_of_main_hosts_are_read_with_a_site, hosts_that_visits_discovered_are_bounded,
             },
             host_checks::{
@@ -135,6 +137,7 @@ macro_rules! contract_tests {
                 registry_entries_expire_without_a_reading, registry_rows_have_a_cap,
                 the_rows_about_a_site_have_a_cap_and_its_own_entries_stay,
                 others_do_not_replace_an_entry_at_the_site_of_its_publisher,
+                other_customers_do_not_replace_an_entry_at_the_host_of_its_publisher,
                 a_withdrawn_entry_removes_the_rows_with_its_url_alone,
             },
             watches::{

@@ -315,7 +315,8 @@ pub(crate) async fn declarations_of_an_earlier_dump_are_grouped_at_the_next_visi
             "manifest" => 5,
             "capability" => 3,
             "registry_entry" => 2,
-            "watch" | "registry_position" => 1,
+            "registry_position" => 2,
+            "watch" => 1,
             _ => 0,
         };
         values.truncate(values.len() - added);
@@ -326,6 +327,8 @@ pub(crate) async fn declarations_of_an_earlier_dump_are_grouped_at_the_next_visi
     let store = Store::open(&db.config).await?;
     assert_eq!(import(&store, &lines).await? + 1, lines.len() as u64);
     assert!(store.capabilities_shared_of_site(&site("twice.example")).await?.is_empty());
+    let registry = store.registry_position("https://registry.example/").await?;
+    assert_eq!(registry, None, "entries without ranks are read again");
     let fetches = TWICE.map(|at| found(at, "the same", &["book", "pay"], later(300)));
     visited(&store, "twice.example", later(300), fetches.into()).await?;
     assert_eq!(store.capabilities_shared_of_site(&site("twice.example")).await?.len(), 2);

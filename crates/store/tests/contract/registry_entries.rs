@@ -29,6 +29,7 @@ pub(crate) fn unfinished() -> RegistryPosition {
         next_page: "2".to_owned(),
         latest: Some(later(1)),
         failures: 2,
+        page_entries: Some(10),
     };
     RegistryPosition { changed_until: None, read_whole_at: None, unfinished: Some(unfinished) }
 }
@@ -178,6 +179,31 @@ pub(crate) async fn others_do_not_replace_an_entry_at_the_site_of_its_publisher(
     store.registry_page_save(REGISTRY, page, Some(&done(9)), later(10)).await?;
     assert_eq!(urls(&store, "shop.example").await?, at(&evil));
     assert_eq!(store.registry_position(REGISTRY).await?, Some(done(9)), "nothing more is missing");
+    Ok(())
+}
+
+/// A customer of a platform has a host of its own, and other customers are strangers to it.
+pub(crate) async fn other_customers_do_not_replace_an_entry_at_the_host_of_its_publisher(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    const BUY: &str = "urn:air:shop.plat.example:agents:buy";
+    let at = |host: &str| listed_at(BUY, &["plat.example"], &format!("https://{host}/buy.json"));
+    let [own, platform, evil] = ["shop.plat.example", "plat.example", "evil.plat.example"].map(at);
+    let mut minutes = 0;
+    for (page, expected) in [
+        (vec![&evil], &evil),
+        (vec![&platform], &platform),
+        (vec![&evil], &platform),
+        (vec![&own, &evil], &own),
+        (vec![&platform, &evil], &own),
+        (vec![&own], &own),
+    ] {
+        let page: Vec<RegistryEntry> = page.into_iter().cloned().collect();
+        store.registry_page_save(REGISTRY, &page, None, later(minutes)).await?;
+        let found = urls(&store, "plat.example").await?;
+        assert_eq!(found, expected.url.clone().into_iter().collect::<Vec<_>>(), "after {page:?}");
+        minutes += 1;
+    }
     Ok(())
 }
 

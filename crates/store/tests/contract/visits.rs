@@ -339,6 +339,31 @@ pub(crate) async fn only_short_robots_of_main_hosts_are_read_with_a_site(Db { st
     Ok(())
 }
 
+/// Anybody can submit and link to any number of hosts below a domain, and visits request some of them.
+pub(crate) async fn a_brief_report_has_the_hosts_of_the_site_before_those_that_others_name(
+    db: Db,
+) -> Result<()> {
+    let store = &db.store;
+    let with_manifest = found("https://x.shop.example/agent.json", "x", &["book"], start());
+    visited(store, "shop.example", start(), vec![with_manifest]).await?;
+    store.seeds_add(&[seed("y.shop.example"), seed("www.shop.example")], start()).await?;
+    db.execute(
+        "INSERT INTO host (host, site, seeded) VALUES ('x.shop.example', 'shop.example', 0) ON CONFLICT (host) DO NOTHING",
+    )
+    .await?;
+    db.execute(
+        "INSERT INTO host (host, site, seeded, next_ok_at_ms)
+         WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 300)
+         SELECT 'a' || n || '.shop.example', 'shop.example', 1, n FROM number",
+    )
+    .await?;
+    let report = store.site_report_brief(&site("shop.example"), 1, 9).await?.context("a report")?;
+    let hosts: Vec<&str> = report.state.hosts.iter().map(|host| host.host.as_str()).collect();
+    let own = ["www.shop.example", "x.shop.example", "y.shop.example"];
+    assert!(hosts.len() == 9 && own.iter().all(|host| hosts.contains(host)), "{hosts:?}");
+    Ok(())
+}
+
 pub(crate) async fn hosts_that_visits_discovered_are_bounded(db: Db) -> Result<()> {
     let store = &db.store;
     visited(store, "sky.example", start(), Vec::new()).await?;

@@ -146,7 +146,10 @@ pub(crate) async fn a_watch_delivers_only_after_its_receiver_answered(Db { store
     assert_eq!((challenge.attempts, challenge.receiver.as_str()), (1, RECEIVER));
     assert_eq!(challenge.unconfirmed_since, Some(start()));
     assert!(claim(&store, start()).await?.is_empty(), "the challenge is already being sent");
+    let receiver = url(RECEIVER).site();
+    assert!(!store.site_receives_messages(&receiver).await?, "anybody can add a watch");
     store.delivery_end(&challenge, &DeliveryEnd::Accepted, later(2)).await?;
+    assert!(store.site_receives_messages(&receiver).await?);
     let watch = find(&store, "w1").await?;
     assert_eq!((watch.status, watch.confirmed_at), (WatchStatus::Active, Some(later(2))));
     let behind = store.watches_behind(9).await?.pop().context("a watch with changes")?;

@@ -17,6 +17,8 @@ use super::super::traffic::Traffic;
 use super::Requester;
 use super::failure::sample_of;
 use crate::clock;
+use crate::pace::Budget;
+use crate::retry::retry_while_unavailable;
 use egress::{Failure, Head, Reply};
 
 impl Requester<'_> {
@@ -82,6 +84,34 @@ impl Requester<'_> {
             self.tools.pace.save_clock(&authority.clock, &self.site_clock).await?;
         }
         Ok(())
+    }
+
+    /// Lets a visit use the whole budgets if no messages to webhooks are sent to the site. Returns whether this permits more requests.
+    pub(super) async fn may_use_whole_budget(&mut self, host: &Host) -> Result<bool, Interrupt> {
+        let Some(authority) = self.authorities.get_mut(host) else { return Ok(false) };
+        if authority.target.budget == Budget::Whole {
+            return Ok(false);
+        }
+        let store = &self.tools.store;
+        let look_up = || store.site_receives_messages(&self.token.site);
+        let receives = match self.receives_messages {
+            Some(known) => known,
+            None => retry_while_unavailable("look receivers up", look_up).await?,
+        };
+        self.receives_messages = Some(receives);
+        if !receives {
+            authority.target.budget = Budget::Whole;
+        }
+        Ok(!receives)
+    }
+
+    /// Sleeps, unless the visit is stopped.
+    pub(super) async fn sleep_until(&self, until: DateTime<Utc>) {
+        tokio::select! {
+            () = clock::sleep_until(until) => {}
+            () = self.stop.soft.cancelled() => {}
+            () = self.stop.lost.cancelled() => {}
+        }
     }
 
     /// The latest Retry-After of the site.

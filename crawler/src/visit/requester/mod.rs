@@ -17,7 +17,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use manifest::{Host, ManifestUrl};
 use policy::delay::{Network, Scope};
@@ -41,7 +40,9 @@ use super::traffic::Traffic;
 use crate::activity::VisitPlan;
 use crate::events::Event;
 use crate::groups::{GroupUse, Ownership};
-use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target, Tenure};
+use crate::pace::{
+    AuthorityClock, Budget, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target, Tenure,
+};
 use crate::reading::HeldMemory;
 use crate::{clock, metrics};
 use egress::{Cause, Failure, LeaveCheck, NetworkScope, Reply, Session};
@@ -97,6 +98,8 @@ pub(super) struct Requester<'a> {
     is_outside_visit: bool,
     /// Set for a request for a source of seeds.
     source: Option<SourceRequests>,
+    /// Whether the site receives messages to webhooks; `None` until a visit reaches the part of a budget that is kept for them.
+    receives_messages: Option<bool>,
 }
 
 impl<'a> Requester<'a> {
@@ -125,6 +128,7 @@ impl<'a> Requester<'a> {
             written_at: None,
             is_outside_visit: false,
             source: None,
+            receives_messages: None,
         }
     }
 
@@ -338,7 +342,9 @@ impl<'a> Requester<'a> {
         };
         let is_owned = ownership.is_some() || network == Network::Own || self.tools.groups.is_unshared();
         let tenure = if is_owned { Tenure::Owner } else { Tenure::Guest };
-        let target = Target { addresses, network, tenure, crawl_delay: None };
+        let is_for_messages = self.is_outside_visit || self.receives_messages == Some(false);
+        let budget = if is_for_messages { Budget::Whole } else { Budget::OfVisits };
+        let target = Target { addresses, network, tenure, crawl_delay: None, budget };
         Box::pin(self.tools.pace.load_clocks(&target)).await?;
         Ok((target, ownership))
     }
@@ -395,7 +401,13 @@ impl<'a> Requester<'a> {
                 () = self.stop.soft.cancelled() => continue,
                 () = self.stop.lost.cancelled() => continue,
             };
-            let (until, scope, reason) = match answer? {
+            let answer = answer?;
+            if matches!(answer, PermitAnswer::OverBudget { .. })
+                && Box::pin(self.may_use_whole_budget(host)).await?
+            {
+                continue;
+            }
+            let (until, scope, reason) = match answer {
                 PermitAnswer::Granted(permit) => return Ok(permit),
                 PermitAnswer::Wait { until, scope } => {
                     let began = Instant::now();
@@ -413,15 +425,6 @@ impl<'a> Requester<'a> {
             };
             metrics::visit_parked(Some(scope));
             return Err(Interrupt::Park { until, reason });
-        }
-    }
-
-    /// Sleeps, unless the visit is stopped.
-    async fn sleep_until(&self, until: DateTime<Utc>) {
-        tokio::select! {
-            () = clock::sleep_until(until) => {}
-            () = self.stop.soft.cancelled() => {}
-            () = self.stop.lost.cancelled() => {}
         }
     }
 

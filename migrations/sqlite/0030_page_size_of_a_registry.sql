@@ -1,0 +1,3 @@
+-- The size of the next page of a registry. An expansion: programs of the schema before leave it null.
+-- Number of entries of the page next_page if pages of several sizes were requested, so that entries may be missing; otherwise null.
+ALTER TABLE registry_position ADD COLUMN page_entries INTEGER;
