@@ -190,6 +190,9 @@ pub struct GroupMember {
     pub addresses_reader: bool,
     pub name: String,
     pub site: SiteName,
+    /// Who publishes the document of the leading declaration.
+    #[serde(default = "unknown_publisher")]
+    pub publisher: Publisher,
 }
 
 /// Rounds to four decimals; more would be noise.

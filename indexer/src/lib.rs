@@ -15,6 +15,7 @@ pub mod filter;
 pub mod follow;
 mod index;
 mod metrics;
+mod named_host;
 pub mod program;
 mod query;
 mod reader;

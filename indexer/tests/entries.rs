@@ -63,6 +63,24 @@ fn filters<T: AsRef<str>>(key: FacetKey, values: impl IntoIterator<Item = T>) ->
     Filters::default().with(key, values).unwrap()
 }
 
+/// A publisher chooses its titles and names freely.
+#[test]
+fn a_title_does_not_hold_the_identifier_of_another_publisher() {
+    const OTHER: &str = "urn:air:victim.example:cards:pay";
+    let mut stored = support::manifest("shop.example", OTHER);
+    let capability = support::add(&mut stored, OTHER, "Search for shoes.");
+    capability.title = Some(OTHER.to_owned());
+    let own = stored.entry_of(&stored.manifest.capabilities[0]).identifier.urn.clone();
+    let dir = tempfile::tempdir().unwrap();
+    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
+    builder.add(&stored).unwrap();
+    builder.finish(FeedPosition(1)).unwrap();
+    let searcher = Searcher::open(dir.path()).unwrap();
+    let identifiers = [own.to_uppercase().replace("URN:AIR", "urn:air"), own, OTHER.to_owned()];
+    let held = searcher.held_among(&identifiers).unwrap();
+    assert_eq!(held, identifiers[..2].iter().cloned().collect(), "in any case");
+}
+
 #[test]
 fn every_value_of_a_facet_filters_to_its_count() {
     let (_dir, searcher) = searcher();

@@ -5,7 +5,7 @@
 mod support;
 
 use indexer::{Grouping, IndexBuilder, SearchAnswer, SearchRequest, Searcher};
-use manifest::Capability;
+use manifest::{Capability, Publisher};
 use serde_json::json;
 use store::{FeedPosition, StoredManifest};
 
@@ -73,6 +73,7 @@ fn near_copies_are_grouped_in_one_row() {
     assert_eq!(names.len(), 4, "capabilities of one interface are not copies: {names:?}");
     let group = answer.hits[0].group.clone().unwrap();
     assert_eq!((group.by, group.others), (Grouping::Copies, 2));
+    assert!(group.members.iter().all(|member| member.publisher == Publisher::Site), "{group:?}");
     let mut sites: Vec<&str> = group.members.iter().map(|member| member.site.as_str()).collect();
     assert_eq!(
         answer.hits[0].site.as_str(),

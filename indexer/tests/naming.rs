@@ -184,10 +184,10 @@ fn user_uploads_are_not_attributed_to_the_site() {
     assert!(hits.len() == 2 && hits.iter().all(|hit| hit.group.is_none()), "{hits:?}");
 }
 
-/// A document of the site itself is the only exact match of its domain. A site without one is matched by documents at its hosts, and a file
-/// of an unknown author never is.
+/// A document of the site itself is the only exact match of its domain. The index does not contain documents without capabilities, so it
+/// does not know whether the site has one.
 #[test]
-fn the_domain_is_an_exact_match_of_what_speaks_for_the_site_alone() {
+fn the_domain_is_an_exact_match_of_what_the_site_publishes_alone() {
     let at = |path: &str, id: &str, publisher: Publisher| {
         let mut stored = own("plat.example", id, "Pays a bill of plat.example.");
         stored.manifest.url = ManifestUrl::parse(&format!("https://{path}")).unwrap();
@@ -212,7 +212,24 @@ fn the_domain_is_an_exact_match_of_what_speaks_for_the_site_alone() {
     let all = [site, customer.clone(), upload.clone(), other.clone()];
     assert_eq!(exact(&all, "plat.example"), ["own"]);
     assert_eq!(exact(&all, "evil.plat.example"), ["customer"]);
-    assert_eq!(exact(&[customer, upload.clone(), other.clone()], "plat.example"), ["customer"]);
+    for form in [
+        "https://plat.example/",
+        "www.plat.example",
+        "plat.example.",
+        "PLAT.example:443",
+        "@plat.example",
+        "did:web:plat.example",
+        "urn:air:plat.example:agents:x",
+        "plat\u{ff0e}example",
+    ] {
+        let impostor = own("evil.example", form, "Pays a bill of plat.example.");
+        let all = [all[0].clone(), impostor];
+        assert_eq!(exact(&all, form), ["own"], "{form}");
+    }
+    let impostor = own("evil.example", "https://unknown.plat.example/", "Pays a bill of plat.example.");
+    let both = [all[0].clone(), impostor];
+    assert_eq!(exact(&both, "https://unknown.plat.example/"), [""; 0], "its site is known");
+    assert_eq!(exact(&[customer, upload.clone(), other.clone()], "plat.example"), [""; 0]);
     assert_eq!(exact(&[upload, other.clone()], "plat.example"), [""; 0], "no other site may use the domain");
     assert_eq!(exact(&[other], "plat.example"), ["plat.example"], "the index does not know the domain");
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocId, SegmentOrdinal, SegmentReader, Term};
+use tantivy::{DocAddress, DocId, SegmentOrdinal, SegmentReader, Term};
 
 use super::columns::Columns;
 use super::conditions::{Conditions, TextCondition};
@@ -84,19 +84,21 @@ impl Admitted {
         wanted.extend(checked);
         wanted.extend(conditions.required.iter().map(Documents::WithText));
         unwanted.extend(conditions.excluded.iter().map(Documents::WithText));
-        let of_segment = |(segment, columns): (&SegmentReader, &Arc<Columns>)| {
-            let mut admitted = full(segment);
-            for documents in &wanted {
-                let wanted = documents.among(&admitted, segment, columns, &check_deadline)?;
-                admitted.intersect_with(&wanted);
-            }
-            for documents in &unwanted {
-                let unwanted = documents.among(&admitted, segment, columns, &check_deadline)?;
-                admitted.difference_with(&unwanted);
-            }
-            Ok(admitted)
-        };
-        let segments = opened.segments().map(of_segment).collect::<tantivy::Result<_>>()?;
+        let of_segment =
+            |((segment, columns), ordinal): ((&SegmentReader, &Arc<Columns>), SegmentOrdinal)| {
+                let mut admitted = full(segment);
+                for documents in &wanted {
+                    let wanted = documents.among(&admitted, (segment, ordinal), columns, &check_deadline)?;
+                    admitted.intersect_with(&wanted);
+                }
+                for documents in &unwanted {
+                    let unwanted =
+                        documents.among(&admitted, (segment, ordinal), columns, &check_deadline)?;
+                    admitted.difference_with(&unwanted);
+                }
+                Ok(admitted)
+            };
+        let segments = opened.segments().zip(0..).map(of_segment).collect::<tantivy::Result<_>>()?;
         Ok(Self { segments: Some(segments) })
     }
 
@@ -134,7 +136,7 @@ impl Documents<'_> {
     fn among(
         &self,
         some: &FixedBitSet,
-        segment: &SegmentReader,
+        (segment, ordinal): (&SegmentReader, SegmentOrdinal),
         columns: &Columns,
         check_deadline: impl Fn() -> tantivy::Result<()>,
     ) -> tantivy::Result<Arc<FixedBitSet>> {
@@ -144,9 +146,12 @@ impl Documents<'_> {
             Self::OfSitesWith(endpoints, protocols) => {
                 let mut found = empty(segment);
                 for_each_checked(some.ones(), check_deadline, |bit| {
-                    let site = columns.traits(doc_id(bit)).map(|traits| traits.site);
-                    let has =
-                        |site| endpoints.of_site(site).any(|protocol| protocols.contains(protocol.as_str()));
+                    let at = DocAddress::new(ordinal, doc_id(bit));
+                    let site = columns.traits(at.doc_id).map(|traits| traits.site);
+                    let has = |site| {
+                        let mut declared = endpoints.of_document(at, site);
+                        declared.any(|protocol| protocols.contains(protocol.as_str()))
+                    };
                     found.set(bit, site.is_some_and(has));
                 })?;
                 Ok(Arc::new(found))

@@ -416,8 +416,9 @@ impl SearchExecutor<'_> {
             return Ok(None);
         }
         let listed = ranked.members.iter().take(MEMBERS_MAX).map(|member| {
-            let Hit { id, addresses_reader, name, site, .. } = rows::row(self.opened(), member.address)?;
-            Ok(GroupMember { id, addresses_reader, name, site })
+            let Hit { id, addresses_reader, name, site, publisher, .. } =
+                rows::row(self.opened(), member.address)?;
+            Ok(GroupMember { id, addresses_reader, name, site, publisher })
         });
         let members = listed.collect::<Result<_, IndexError>>()?;
         Ok(Some(Group { by: self.request.group_by, others: ranked.members.len() as u64, members }))

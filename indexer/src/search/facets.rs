@@ -129,11 +129,13 @@ fn has_few_values(column: &StrColumn, documents: &[DocId], segment: &SegmentRead
         && documents.len() * DOCUMENTS_PER_VALUE >= values * segment.max_doc() as usize
 }
 
-/// Counts documents of one segment by the agent endpoints of their sites.
+/// Counts documents of one segment by their agent endpoints.
 fn count_endpoints(opened: &OpenedIndex, ordinal: SegmentOrdinal, documents: &[DocId], counts: &mut Counts) {
     let Some(columns) = opened.columns.get(ordinal as usize) else { return };
-    for traits in documents.iter().filter_map(|document| columns.traits(*document)) {
-        for protocol in opened.site_endpoints.of_site(traits.site) {
+    for document in documents {
+        let Some(traits) = columns.traits(*document) else { continue };
+        let at = DocAddress::new(ordinal, *document);
+        for protocol in opened.site_endpoints.of_document(at, traits.site) {
             counts.add(protocol.as_str(), 1);
         }
     }

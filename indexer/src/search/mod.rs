@@ -157,9 +157,9 @@ impl Searcher {
         rows::find(&self.state().opened, id)
     }
 
-    /// Returns those of `names` that are the exact name, the id or the identifier of a capability in the index, in any case. Blocking.
-    pub fn held_among(&self, names: &[String]) -> Result<HashSet<String>, IndexError> {
-        rows::held_among(&self.state().opened, names)
+    /// Those of some identifiers that a capability of their publisher has, in any case. Blocking.
+    pub fn held_among(&self, identifiers: &[String]) -> Result<HashSet<String>, IndexError> {
+        rows::held_among(&self.state().opened, identifiers)
     }
 
     /// The most frequent completions of a prefix, within the time of a search.

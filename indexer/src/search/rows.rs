@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use chrono::DateTime;
 use manifest::CapabilityId;
+use manifest::entry::publisher_of;
 use tantivy::collector::TopDocs;
 use tantivy::query::TermQuery;
 use tantivy::schema::IndexRecordOption;
@@ -11,9 +12,9 @@ use tantivy::schema::document::{DeserializeError, DocumentDeserialize, DocumentD
 use tantivy::{DocAddress, DocSet, TERMINATED, Term};
 
 use super::opened::OpenedIndex;
-use crate::analysis::fold_exact;
 use crate::answer::Hit;
 use crate::error::IndexError;
+use crate::filter::FacetKey;
 
 /// The bytes of a stored row, without the overhead of a `TantivyDocument`.
 struct RowBytes(Vec<u8>);
@@ -39,8 +40,9 @@ pub(super) fn row(opened: &OpenedIndex, address: DocAddress) -> Result<Hit, Inde
     let first_seen_at = first_seen_ms.and_then(DateTime::from_timestamp_millis);
     hit.first_seen_at = first_seen_at.unwrap_or_default();
     let traits = columns.and_then(|columns| columns.traits(address.doc_id));
-    hit.site_endpoints =
-        traits.map(|traits| opened.site_endpoints.of_site(traits.site).collect()).unwrap_or_default();
+    hit.site_endpoints = traits
+        .map(|traits| opened.site_endpoints.of_document(address, traits.site).collect())
+        .unwrap_or_default();
     Ok(hit)
 }
 
@@ -54,32 +56,41 @@ fn address_of(opened: &OpenedIndex, id: &CapabilityId) -> Result<Option<DocAddre
     Ok(found.first().map(|(_, address)| *address))
 }
 
-/// Returns those of `names` that a document which is not deleted has exactly.
-pub(super) fn held_among(opened: &OpenedIndex, names: &[String]) -> Result<HashSet<String>, IndexError> {
-    let failed = IndexError::engine("look names up");
+/// Those of some identifiers that a document of their publisher has which is not deleted. A title may be any text, also an identifier, so a
+/// document of another publisher does not count.
+pub(super) fn held_among(
+    opened: &OpenedIndex,
+    identifiers: &[String],
+) -> Result<HashSet<String>, IndexError> {
+    let failed = IndexError::engine("look identifiers up");
+    let publishers = opened.fields.facet(FacetKey::Publisher);
     let mut held = HashSet::new();
-    for name in names {
-        let forms = [name.to_lowercase(), fold_exact(name)];
-        let terms = forms.iter().map(|form| Term::from_field_text(opened.fields.exact, form));
-        for term in terms {
-            if has_document(opened, &term).map_err(&failed)? {
-                held.insert(name.clone());
-            }
+    for identifier in identifiers {
+        let form = identifier.to_lowercase();
+        let publisher = Term::from_field_text(publishers, publisher_of(&form));
+        let named = Term::from_field_text(opened.fields.exact, &form);
+        if has_document(opened, &named, &publisher).map_err(&failed)? {
+            held.insert(identifier.clone());
         }
     }
     Ok(held)
 }
 
-fn has_document(opened: &OpenedIndex, term: &Term) -> tantivy::Result<bool> {
+/// Whether a document that is not deleted has both terms.
+fn has_document(opened: &OpenedIndex, one: &Term, other: &Term) -> tantivy::Result<bool> {
     for segment in opened.searcher.segment_readers() {
-        let inverted = segment.inverted_index(term.field())?;
-        let Some(mut postings) = inverted.read_postings(term, IndexRecordOption::Basic)? else { continue };
-        let mut document = postings.doc();
+        let read = |term: &Term| -> tantivy::Result<_> {
+            let inverted = segment.inverted_index(term.field())?;
+            Ok(inverted.read_postings(term, IndexRecordOption::Basic)?)
+        };
+        let (Some(mut found), Some(mut others)) = (read(one)?, read(other)?) else { continue };
+        let mut document = found.doc();
         while document != TERMINATED {
-            if !segment.is_deleted(document) {
+            let reached = if others.doc() < document { others.seek(document) } else { others.doc() };
+            if reached == document && !segment.is_deleted(document) {
                 return Ok(true);
             }
-            document = postings.advance();
+            document = found.advance();
         }
     }
     Ok(false)

@@ -1,4 +1,5 @@
-//! The agent endpoints that each site declares in the indexed documents that speak for it (`policy::naming::speaker`).
+//! The agent endpoints of documents: those that their site declares in documents at its domain, and those that a document at another host
+//! itself declares. Such a host may belong to a customer, so it declares nothing for its site.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use manifest::Publisher;
 use manifest::model::Protocol;
 use rustc_hash::FxHashSet;
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{Searcher, SegmentReader, Term};
+use tantivy::{DocAddress, Searcher, SegmentReader, Term};
 
 use super::columns::Columns;
 use super::term_bits::{add, doc_id, empty};
@@ -17,53 +18,51 @@ use crate::index::Fields;
 
 /// Hashes of sites.
 type Sites = FxHashSet<u64>;
+/// A value for each protocol of [`AGENT_PROTOCOLS`].
+type ByProtocol<T> = [T; AGENT_PROTOCOLS.len()];
 
 pub(super) struct SiteEndpoints {
-    /// For each protocol of [`AGENT_PROTOCOLS`], the sites that declare an endpoint of it.
-    by_protocol: [Sites; AGENT_PROTOCOLS.len()],
-    /// The sites that publish a document at their domain.
-    with_own: Sites,
+    /// The sites that declare an endpoint at their domain.
+    sites: ByProtocol<Sites>,
+    /// The documents of each segment that declare an endpoint at another host.
+    at_hosts: Vec<ByProtocol<FixedBitSet>>,
 }
 
 impl SiteEndpoints {
-    /// Reads the postings of the protocols and of the publishers. Deleted documents are ignored.
+    /// Reads the postings of the protocols and of the publishers. Deleted documents declare nothing for their site.
     pub(super) fn of(
         searcher: &Searcher,
         fields: &Fields,
         columns: &[Arc<Columns>],
     ) -> tantivy::Result<Self> {
-        let mut by_protocol: [Sites; AGENT_PROTOCOLS.len()] = Default::default();
-        let mut of_hosts = by_protocol.clone();
-        let mut with_own = Sites::default();
+        let mut endpoints = Self { sites: Default::default(), at_hosts: Vec::new() };
         for (segment, columns) in searcher.segment_readers().iter().zip(columns) {
             let published_by = |publisher: Publisher| with_term(segment, fields.speaker, publisher.as_str());
-            let [own, of_host] = [published_by(Publisher::Site)?, published_by(Publisher::Host)?];
-            with_own.extend(sites_of(&own, segment, columns));
-            for (at, protocol) in AGENT_PROTOCOLS.iter().enumerate() {
+            let [own, of_hosts] = [published_by(Publisher::Site)?, published_by(Publisher::Host)?];
+            let mut at_hosts: ByProtocol<FixedBitSet> = std::array::from_fn(|_| of_hosts.clone());
+            for ((protocol, sites), at_hosts) in
+                AGENT_PROTOCOLS.iter().zip(&mut endpoints.sites).zip(&mut at_hosts)
+            {
                 let declaring = with_term(segment, fields.facet(FacetKey::AgentEndpoint), protocol.as_str())?;
-                for (sites, published) in [(&mut by_protocol[at], &own), (&mut of_hosts[at], &of_host)] {
-                    let mut both = declaring.clone();
-                    both.intersect_with(published);
-                    sites.extend(sites_of(&both, segment, columns));
-                }
+                at_hosts.intersect_with(&declaring);
+                let mut at_domain = declaring;
+                at_domain.intersect_with(&own);
+                sites.extend(sites_of(&at_domain, segment, columns));
             }
+            endpoints.at_hosts.push(at_hosts);
         }
-        for (sites, of_hosts) in by_protocol.iter_mut().zip(&of_hosts) {
-            sites.extend(of_hosts.difference(&with_own));
-        }
-        Ok(Self { by_protocol, with_own })
+        Ok(endpoints)
     }
 
-    /// The protocols of a site, by the hash of its name.
-    pub(super) fn of_site(&self, site: u64) -> impl Iterator<Item = Protocol> {
-        let has =
-            AGENT_PROTOCOLS.iter().zip(&self.by_protocol).filter(move |(_, sites)| sites.contains(&site));
-        has.map(|(protocol, _)| *protocol)
-    }
-
-    /// Whether a site publishes a document at its domain. If not, documents at its other hosts speak for it.
-    pub(super) fn has_own_document(&self, site: u64) -> bool {
-        self.with_own.contains(&site)
+    /// The protocols of a document of a site, which is named by the hash of its name.
+    pub(super) fn of_document(&self, at: DocAddress, site: u64) -> impl Iterator<Item = Protocol> {
+        let at_hosts = self.at_hosts.get(at.segment_ord as usize);
+        let declares = move |protocol: usize| {
+            at_hosts.is_some_and(|at_hosts| at_hosts[protocol].contains(at.doc_id as usize))
+        };
+        let all = AGENT_PROTOCOLS.iter().zip(&self.sites).enumerate();
+        let found = all.filter(move |(index, (_, sites))| sites.contains(&site) || declares(*index));
+        found.map(|(_, (protocol, _))| *protocol)
     }
 }
 

@@ -265,12 +265,12 @@ fn is_known_to(publisher: &PublisherFacts, other: &PublisherFacts) -> bool {
     publisher.capabilities >= KNOWN_CAPABILITIES_MIN && (is_verified || older_by_ms >= KNOWN_BEFORE_MS)
 }
 
-/// Whether another site has at least half of the compared fingerprints of one site.
+/// Whether two sites have at least half of their compared fingerprints in common. A few copied texts do not make a large site a sibling.
 fn has_same_texts(one: &PublisherFacts, other: &PublisherFacts) -> bool {
     let is_there =
         |sketch: &&u64| other.sketches.iter().any(|of| (of ^ **sketch).count_ones() <= COPY_BITS_MAX);
     let same = one.sketches.iter().filter(is_there).count();
-    same > 0 && same * 2 >= one.sketches.len().min(other.sketches.len())
+    same > 0 && same * 2 >= one.sketches.len().max(other.sketches.len())
 }
 
 /// Sites that belong together, by union-find.

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use manifest::entry::{is_identifier, publisher_of};
-use manifest::{CapabilityId, Host, NamedBy, Publisher};
+use manifest::{CapabilityId, is_main_host};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED, Term};
 
@@ -19,7 +18,7 @@ use super::vector_search::{CANDIDATES_MAX, COSINE_GOOD, QueryVector, VectorSearc
 use crate::analysis::fold_exact;
 use crate::error::{IndexError, SearchError};
 use crate::filter::FacetKey;
-use crate::index::site_number;
+use crate::named_host::named_host;
 use crate::query::Plan;
 use crate::request::Grouping;
 
@@ -181,8 +180,8 @@ impl WindowQuery<'_> {
         scored.map(|(plan, scores)| evidence(plan, scores, row).max(good_cosine(hit))).reduce(f32::max)
     }
 
-    /// Documents whose id, name or site equals a whole phrasing. If the phrasing is a known id, identifier or domain, capabilities that
-    /// merely use it as their name do not match, because anyone can choose a name.
+    /// Documents whose id, name or site equals a whole phrasing. If the phrasing is a known id or names a host of a known site in any form,
+    /// capabilities that merely use it as their name do not match, because anyone can choose a name.
     fn exact_documents(&self) -> Result<HashSet<DocAddress>, IndexError> {
         let mut found = HashSet::new();
         for text in &self.texts {
@@ -193,14 +192,26 @@ impl WindowQuery<'_> {
     }
 
     fn exact_documents_of(&self, text: &str) -> tantivy::Result<HashSet<DocAddress>> {
-        let exact = |form: &str| Term::from_field_text(self.opened().fields.exact, form);
-        if let Some(owner) = self.owner_of(text) {
-            let owned = self.first_with(&[exact(text), owner.clone()])?;
+        let fields = &self.opened().fields;
+        let exact = |form: &str| Term::from_field_text(fields.exact, form);
+        if CapabilityId::parse(text).is_ok() {
+            let owned = self.first_with(&[exact(text), Term::from_field_text(fields.id, text)])?;
             if !owned.is_empty() {
                 return Ok(owned.into_iter().collect());
             }
-            if owner.value().as_str() == Some(text) && self.opened().searcher.doc_freq(&owner)? > 0 {
-                return self.documents_of_hosts(text, owner);
+        } else if let Some(host) = named_host(text) {
+            let site = host.site();
+            let owner = Term::from_field_text(fields.facet(FacetKey::Site), site.as_str());
+            let domain = is_main_host(&site, &host).then_some(site.as_str());
+            for form in [text, host.as_str()].into_iter().chain(domain) {
+                let owned = self.first_with(&[exact(form), owner.clone()])?;
+                if !owned.is_empty() {
+                    return Ok(owned.into_iter().collect());
+                }
+            }
+            // the names that others chose do not match the name of a known site
+            if self.opened().searcher.doc_freq(&owner)? > 0 {
+                return Ok(HashSet::new());
             }
         }
         let mut found = HashSet::new();
@@ -211,27 +222,6 @@ impl WindowQuery<'_> {
             }
         }
         Ok(found)
-    }
-
-    /// The documents at other hosts of a site, which speak for it if it publishes none at its domain.
-    fn documents_of_hosts(&self, site: &str, of_site: Term) -> tantivy::Result<HashSet<DocAddress>> {
-        if self.opened().site_endpoints.has_own_document(site_number(site, NamedBy::Site)) {
-            return Ok(HashSet::new());
-        }
-        let of_hosts = Term::from_field_text(self.opened().fields.speaker, Publisher::Host.as_str());
-        Ok(self.first_with(&[of_hosts, of_site])?.into_iter().collect())
-    }
-
-    /// The term of the documents that a text identifies: an id, the name of a site or of its host, or an identifier with its
-    /// domain.
-    fn owner_of(&self, text: &str) -> Option<Term> {
-        let fields = &self.opened().fields;
-        if CapabilityId::parse(text).is_ok() {
-            return Some(Term::from_field_text(fields.id, text));
-        }
-        let host = if is_identifier(text) { publisher_of(text) } else { text };
-        let site = Host::parse(host).ok()?.site();
-        Some(Term::from_field_text(fields.facet(FacetKey::Site), site.as_str()))
     }
 
     /// The first admitted documents with all terms, at most [`EXACT_MAX`].

@@ -172,13 +172,15 @@ fn pairs(words: &[String]) -> Vec<String> {
     words.windows(2).map(|pair| pair.join(" ")).collect()
 }
 
-/// The other sites that a document links to.
+/// The other sites that a document links to. Catalogs and lists link to the sites of others, so only their provider counts.
 fn links(stored: &StoredManifest) -> BTreeSet<SiteName> {
     let manifest = &stored.manifest;
     let own = manifest.url.site();
+    let is_list = !manifest.format().describes_one_service();
     let links = manifest.links.iter().map(|link| link.url.as_str());
     let interfaces = manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref());
-    let addresses = links.chain(interfaces).chain(manifest.provider.url.as_deref());
+    let of_service = links.chain(interfaces).filter(|_| !is_list);
+    let addresses = of_service.chain(manifest.provider.url.as_deref());
     let sites =
         addresses.take(ADDRESSES_READ_MAX).filter_map(|url| Some(ManifestUrl::parse(url).ok()?.site()));
     let mut found = BTreeSet::new();

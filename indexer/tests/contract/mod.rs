@@ -582,7 +582,7 @@ fn explanations_are_limited_in_number_and_length() {
     assert!(hits[0].explanation.as_ref().unwrap().as_str().len() <= 16 * 1024);
 }
 
-/// An endpoint in a document that does not speak for the site is not an endpoint of the site.
+/// An endpoint in a document that the site does not publish at its domain is not an endpoint of the site.
 #[test]
 fn endpoints_of_customers_and_users_are_not_those_of_their_site() {
     let at = |url: &str, id: &str, publisher: Publisher, protocol: Option<Protocol>| {
@@ -596,7 +596,11 @@ fn endpoints_of_customers_and_users_are_not_those_of_their_site() {
         support::add(&mut stored, id, "Pays a ferry bill.");
         stored
     };
+    // a catalog of the site lists the agent of a customer
+    let mut catalog = at("https://hub.example/agent.json", "listed", Publisher::Site, Some(Protocol::A2a));
+    catalog.manifest.detection.format = Format::Ard;
     let web = [
+        catalog,
         at("https://plat.example/agent.json", "own", Publisher::Site, Some(Protocol::Mcp)),
         at("https://evil.plat.example/agent.json", "customer", Publisher::Host, Some(Protocol::A2a)),
         at("https://files.example/agent.json", "files", Publisher::Site, None),
@@ -612,7 +616,7 @@ fn endpoints_of_customers_and_users_are_not_those_of_their_site() {
         found
     };
     assert_eq!(found("mcp"), ["customer", "own"], "the server of their site");
-    assert_eq!(found("a2a"), ["single"], "its site publishes nothing at its domain");
+    assert_eq!(found("a2a"), ["customer", "single"], "documents at hosts that declare one themselves");
 }
 
 /// The MCP server of a card also applies to other documents of the site, even if the card does not match the request. Private addresses are

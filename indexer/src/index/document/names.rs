@@ -9,6 +9,7 @@ use store::StoredManifest;
 use super::super::forward::hash;
 use crate::analysis::{fold_exact, is_stop_word, words};
 use crate::filter::FilterSource;
+use crate::named_host::named_host;
 
 /// Maximum number of words of a manifest's name that are used as the name of the site; longer names are slogans.
 const SITE_WORDS_MAX: usize = 10;
@@ -49,8 +50,8 @@ pub(in crate::index) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<Strin
     exact
 }
 
-/// The name of the site: words of the manifest's and the provider's name, and the label of the domain if the site or the owner of one of
-/// its hosts publishes the manifest.
+/// The name of the site: words of the manifest's and the provider's name, unless it is a host of another site, and the label of the domain
+/// if the site or the owner of one of its hosts publishes the manifest.
 pub(super) fn site_words(stored: &StoredManifest) -> Vec<String> {
     let manifest = &stored.manifest;
     let site = manifest.url.site();
@@ -59,7 +60,8 @@ pub(super) fn site_words(stored: &StoredManifest) -> Vec<String> {
     let names =
         [manifest.title.as_deref(), manifest.name.as_deref(), manifest.provider.name.as_deref(), label];
     let mut found: Vec<String> = Vec::new();
-    for name in names.into_iter().flatten() {
+    let is_of_other = |name: &&str| named_host(&name.to_lowercase()).is_some_and(|host| host.site() != site);
+    for name in names.into_iter().flatten().filter(|name| !is_of_other(name)) {
         for word in words(name).take(SITE_WORDS_MAX).filter(|word| !is_stop_word(&word.text)) {
             if !found.contains(&word.text) {
                 found.push(word.text);
