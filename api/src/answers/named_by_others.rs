@@ -3,7 +3,7 @@
 //! Anybody can submit or link to a URL, and so choose its text, which people could mistake for a statement of the site. A URL of others is
 //! listed if it has a manifest.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use manifest::{Discovery, Host, ManifestUrl, SiteName, is_main_host};
 use store::{HostOrigin, HostState, ResourceState, SiteState, VisitReport};
@@ -36,18 +36,21 @@ struct NamedBySite {
 impl NamedBySite {
     fn of(site: &SiteName, state: &SiteState, visits: &[VisitReport]) -> Self {
         let mut named = Self { hosts: known_hosts(site, &state.hosts, visits), urls: HashSet::new() };
-        // a document that the site names may name further ones
-        loop {
-            let is_new = |of: &&ResourceState| {
-                !named.names(of) && named.would_name(&of.url, of.discovery, of.linked_from.as_ref())
-            };
-            let new: Vec<ManifestUrl> =
-                state.resources.iter().filter(is_new).map(|resource| resource.url.clone()).collect();
-            if new.is_empty() {
-                return named;
+        let mut by_source: HashMap<&ManifestUrl, Vec<&ResourceState>> = HashMap::new();
+        for resource in &state.resources {
+            if let Some(from) = &resource.linked_from {
+                by_source.entry(from).or_default().push(resource);
             }
-            named.urls.extend(new);
         }
+        let mut waiting: Vec<&ResourceState> = state.resources.iter().collect();
+        // a document that the site names may name further ones
+        while let Some(of) = waiting.pop() {
+            if !named.names(of) && named.would_name(&of.url, of.discovery, of.linked_from.as_ref()) {
+                named.urls.insert(of.url.clone());
+                waiting.extend(by_source.remove(&of.url).into_iter().flatten());
+            }
+        }
+        named
     }
 
     fn names(&self, resource: &ResourceState) -> bool {
@@ -62,7 +65,18 @@ impl NamedBySite {
                 self.hosts.contains(&from.host())
             }
             (_, Some(from)) => self.urls.contains(from),
-            (_, None) => self.hosts.contains(&url.host()),
+            // anybody may have written a link whose source is not stored
+            (
+                Discovery::HtmlLink
+                | Discovery::LinkHeader
+                | Discovery::Agentmap
+                | Discovery::CatalogEntry
+                | Discovery::Pointer,
+                None,
+            ) => false,
+            (Discovery::WellKnown | Discovery::Root | Discovery::Listed | Discovery::Dns, None) => {
+                self.hosts.contains(&url.host())
+            }
         }
     }
 }
@@ -75,4 +89,25 @@ fn known_hosts(site: &SiteName, hosts: &[HostState], visits: &[VisitReport]) -> 
     let of_site = fetches.filter(|of| is_main(&of.url.host()) && of.discovery != Discovery::Submitted);
     known.extend(of_site.filter_map(|fetch| Some(fetch.final_url.as_ref()?.host())));
     known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A source of more than 2,048 bytes is not stored.
+    #[test]
+    fn a_link_without_a_source_does_not_count_as_one_of_the_site() {
+        let site = SiteName::parse("shop.example").unwrap();
+        let hosts = HashSet::from([Host::parse(site.as_str()).unwrap()]);
+        let named = NamedBySite { hosts, urls: HashSet::new() };
+        let url = ManifestUrl::parse("https://shop.example/WARNING/agent.json").unwrap();
+        for discovery in Discovery::ALL.iter().copied() {
+            let is_own = matches!(
+                discovery,
+                Discovery::WellKnown | Discovery::Root | Discovery::Listed | Discovery::Dns
+            );
+            assert_eq!(named.would_name(&url, discovery, None), is_own, "{discovery}");
+        }
+    }
 }

@@ -34,7 +34,7 @@ use crate::text;
 
 /// Number of listed visits: enough to show a pattern, few enough for one page.
 const VISITS_MAX: u32 = 20;
-/// Maximum number of listed hosts: first the host with the name of the site, then hosts that received requests.
+/// Maximum number of listed hosts: first those that are known to belong to the site, then hosts that received requests.
 const HOSTS_MAX: u32 = 200;
 /// Maximum number of bytes of the texts of all listed capabilities and findings; the others are only counted.
 const LINES_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -73,8 +73,8 @@ pub(crate) struct SiteAnswer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, value_type = Vec<crate::openapi::liveness::Liveness>)]
     pub(crate) liveness: Vec<Liveness>,
-    /// At most 200 of the hosts: first the host with the name of the site, then hosts that received requests. Excludes hosts that only
-    /// clients or other sites named and that have no manifest.
+    /// At most 200 of the hosts: first the domain and its `www.` host, then hosts of the operator's lists and those with manifests, then hosts
+    /// that received requests. Excludes hosts that only clients or other sites named and that have no manifest.
     pub(crate) hosts: Vec<HostLine>,
     /// How many hosts there are.
     pub(crate) hosts_total: u64,

@@ -150,7 +150,7 @@ pub(crate) const fn identity(mark: IdentityMark) -> Option<&'static str> {
 /// An identity as the value of a filter.
 pub(crate) const fn identity_value(mark: IdentityMark) -> &'static str {
     match mark {
-        IdentityMark::Bound => "publisher is the site",
+        IdentityMark::Bound => "publisher is at this domain",
         IdentityMark::Unsigned => "not signed",
         IdentityMark::Verified => "publisher verified",
         IdentityMark::Foreign => "names another publisher",

@@ -134,6 +134,8 @@ pub(crate) struct SitePage {
     visits_words: String,
     dialects: Vec<(&'static str, &'static str)>,
     groups: Vec<Group>,
+    /// Whether documents at the domain describe the site, not those of other hosts.
+    is_described_by_itself: bool,
     more_capabilities: Option<Link>,
     /// Link to documents that only other sites name.
     of_others: Option<Link>,
@@ -225,6 +227,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         visits_words: labels::counted(u64::from(answer.visits_total), "visit", "visits"),
         dialects: dialects(&line.formats),
         groups: groups(&documents),
+        is_described_by_itself: documents.are_of_site(),
         more_capabilities: more_capabilities(&named, line.site.as_str()),
         of_others: documents_of_others(&documents.of_others, line.site.as_str()),
         addresses_reader,

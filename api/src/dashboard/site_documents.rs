@@ -40,13 +40,9 @@ pub(super) struct Documents<'a> {
 impl<'a> Documents<'a> {
     pub(super) fn of(answer: &'a SiteAnswer) -> Self {
         let all = || answer.resources.iter().filter_map(document);
-        // as in searches: a document without capabilities, such as a malformed one, does not prevent the documents of a host from speaking
-        // for the site
-        let counts =
-            |manifest: &ManifestLine| manifest.format.is_indexable() && manifest.capabilities_total > 0;
-        let speaker = speaker(
-            all().filter(|of| counts(of.manifest)).map(|of| (of.manifest.named_by(), of.manifest.publisher)),
-        );
+        // a document that cannot be read does not keep those of a host from speaking for the site
+        let readable = all().filter(|of| of.manifest.format.is_indexable());
+        let speaker = speaker(readable.map(|of| (of.manifest.named_by(), of.manifest.publisher)));
         let mut documents = Self {
             speaking: Vec::new(),
             of_users: Vec::new(),
@@ -69,7 +65,12 @@ impl<'a> Documents<'a> {
         documents
     }
 
-    /// Documents that the site names.
+    /// Whether the site itself publishes documents at its domain.
+    pub(super) fn are_of_site(&self) -> bool {
+        self.speaking.first().is_some_and(|manifest| manifest.publisher == Publisher::Site)
+    }
+
+    /// Those that the site names.
     pub(super) fn named(&self) -> Vec<&'a ManifestLine> {
         let of_users = self.of_users.iter().map(|document| document.manifest);
         self.speaking.iter().copied().chain(of_users).collect()
@@ -81,9 +82,11 @@ impl<'a> Documents<'a> {
         speaking.find_map(|manifest| of(&manifest.profile).clone())
     }
 
-    /// Documents that speak for the site and describe one service, so that its endpoints and ways to authenticate are those of the site.
+    /// Those that speak for the site and describe one service, so that its endpoints and ways to authenticate are those of the site. None if
+    /// several customers have its hosts.
     pub(super) fn services(&self) -> Vec<&'a ManifestLine> {
-        self.speaking.iter().copied().filter(|manifest| manifest.format.describes_one_service()).collect()
+        let speaking = self.speaking.iter().copied().filter(|_| self.has_one_publisher);
+        speaking.filter(|manifest| manifest.format.describes_one_service()).collect()
     }
 
     /// How to connect the MCP server of the site: the first one at its domain, else at another host of it, else elsewhere.

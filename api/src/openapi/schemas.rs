@@ -369,6 +369,9 @@ pub(crate) struct GroupMember {
     addresses_reader: Option<bool>,
     name: String,
     site: String,
+    // Who published the document of its leading declaration; no doc comment, which utoipa would join to an inlined schema.
+    #[schema(inline)]
+    publisher: DocumentPublisherWord,
 }
 
 /// A fact on which declarations of one capability disagree.

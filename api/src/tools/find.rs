@@ -218,6 +218,7 @@ fn member(of: &GroupMember) -> Value {
     mark_addressing(&mut row, of.addresses_reader);
     row.insert("name".to_owned(), short(&of.name, DESCRIPTION_CHARS).into());
     row.insert("site".to_owned(), json!(of.site));
+    row.insert("publisher".to_owned(), json!(of.publisher));
     Value::Object(row)
 }
 

@@ -4,6 +4,9 @@ use data_encoding::BASE64;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
+const CLAUDE_COMMAND: &str = "For Claude Code, run this command. In Claude on the web or the desktop, choose Settings, Connectors, Add custom connector, and paste the address at the end of the command.";
+const CLAUDE_FILE: &str = "For Claude Code, put this into the file .mcp.json of a project. In Claude on the web or the desktop, choose Settings, Connectors, Add custom connector, and paste the address.";
+
 /// An MCP server with the streamable HTTP transport.
 #[derive(Debug, Clone)]
 pub(crate) struct McpServer {
@@ -40,15 +43,15 @@ pub(crate) fn of(server: &McpServer) -> Vec<Client> {
         escaped(name),
         escaped(&BASE64.encode(entry.to_string().as_bytes()))
     );
+    let of_http = json!({"type": "http", "url": url});
     let of_code = json!({"name": name, "type": "http", "url": url});
+    let (steps, text) = if is_one_word(name) && is_one_word(url) {
+        (CLAUDE_COMMAND, format!("claude mcp add --transport http {name} {url}"))
+    } else {
+        (CLAUDE_FILE, servers("mcpServers", &of_http))
+    };
     vec![
-        Client {
-            id: "claude",
-            name: "Claude",
-            link: None,
-            steps: "For Claude Code, run this command. In Claude on the web or the desktop, choose Settings, Connectors, Add custom connector, and paste the address at the end of the command.",
-            text: format!("claude mcp add --transport http {} {}", shell(name), shell(url)),
-        },
+        Client { id: "claude", name: "Claude", link: None, steps, text },
         Client {
             id: "cursor",
             name: "Cursor",
@@ -61,14 +64,14 @@ pub(crate) fn of(server: &McpServer) -> Vec<Client> {
             name: "VS Code",
             link: Some(("Add to VS Code", format!("vscode:mcp/install?{}", escaped(&of_code.to_string())))),
             steps: "Or put this into the file .vscode/mcp.json of a project.",
-            text: servers("servers", &json!({"type": "http", "url": url})),
+            text: servers("servers", &of_http),
         },
         Client {
             id: "other",
             name: "Other",
             link: None,
             steps: "Most other clients read a file like this one. The transport is streamable HTTP.",
-            text: servers("mcpServers", &json!({"type": "http", "url": url})),
+            text: servers("mcpServers", &of_http),
         },
     ]
 }
@@ -77,7 +80,9 @@ fn escaped(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-fn shell(text: &str) -> String {
-    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._/:".contains(c));
-    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+/// Whether a text is one word without a special meaning in POSIX shells, in cmd.exe and in PowerShell. Their quoting differs, so no other text
+/// of a publisher is part of a command that people run in any of them.
+fn is_one_word(text: &str) -> bool {
+    let is_first = |c: char| c.is_ascii_alphanumeric();
+    text.starts_with(is_first) && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._/:".contains(c))
 }

@@ -1,5 +1,6 @@
 //! A call in the languages of the tabs. Publisher text is always inside a literal of the language.
 
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::call::{Call, HttpCall, escaped};
@@ -7,6 +8,19 @@ use super::credentials::{API_KEY, Secret, TOKEN};
 
 /// Maximum length of a body on one line of a command, in characters.
 const LINE_CHARS_MAX: usize = 60;
+/// Characters that one of POSIX shells, cmd.exe and PowerShell interprets between double quotes, or that end a quoted text in one of them.
+const INTERPRETED: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'!')
+    .add(b'"')
+    .add(b'$')
+    .add(b'\'')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'|');
 const ACCEPT_MCP: &str = "application/json, text/event-stream";
 
 pub(super) fn curl(call: &Call) -> String {
@@ -35,9 +49,9 @@ pub(super) fn curl(call: &Call) -> String {
 fn curl_http(call: &HttpCall) -> String {
     let url = match &call.secret {
         Some(Secret::Query(name)) => {
-            format!("{}\"${API_KEY}\"", shell(&url_before_key(call, name)))
+            format!("{}\"${API_KEY}\"", address(&url_before_key(call, name)))
         }
-        _ => shell(&call.url),
+        _ => address(&call.url),
     };
     // curl would send one request for each of `[1-9999]` and of `{a,b}`
     let globoff = if call.url.contains(['[', ']', '{', '}']) { " --globoff" } else { "" };
@@ -72,10 +86,18 @@ fn url_before_key(call: &HttpCall, name: &str) -> String {
     format!("{}{joint}{}=", call.url, escaped(name))
 }
 
+/// A URL as one word of POSIX shells, cmd.exe and PowerShell. A server reads the escaped characters like the characters themselves.
+fn address(url: &str) -> String {
+    if is_plain(url) { url.to_owned() } else { format!("\"{}\"", utf8_percent_encode(url, INTERPRETED)) }
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._/:".contains(c))
+}
+
 /// Single quotes, inside which a POSIX shell interprets nothing.
 fn shell(text: &str) -> String {
-    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._/:".contains(c));
-    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if is_plain(text) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 pub(super) fn python(call: &Call) -> String {

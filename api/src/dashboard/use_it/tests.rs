@@ -58,7 +58,7 @@ fn typed_values_replace_examples_and_are_quoted() {
         &booking("api_key"),
         "v.flight=a%2Fb&v.meal=%27%3B+rm+-rf+%2F&v.passenger=%7B%22name%22%3A%22Ada%22%7D&other=1",
     );
-    assert!(curl.contains("/v1/a%2Fb/seats?v=2&lang=en&key='\"$API_KEY\""), "{curl}");
+    assert!(curl.contains("/v1/a%2Fb/seats?v=2&lang=en&key=\"\"$API_KEY\""), "{curl}");
     assert!(curl.contains(r#""meal": "'\''; rm -rf /""#) && curl.contains(r#""name": "Ada""#), "{curl}");
     assert!(python.contains("params={\"key\": os.environ[\"API_KEY\"]}"), "{python}");
     assert!(typescript.contains("lang=en&key=\" + process.env.API_KEY!"), "{typescript}");
@@ -99,7 +99,7 @@ fn curl_sends_one_request_for_brackets_in_an_address() {
         "url_template": "https://skyhop.example/seats?row=[1-9999]&{unknown}"}}));
     let [curl, ..] = written(&manifest, "");
     assert!(
-        curl.starts_with("curl --globoff 'https://skyhop.example/seats?row=[1-9999]&{unknown}"),
+        curl.starts_with("curl --globoff \"https://skyhop.example/seats?row=[1-9999]&{unknown}"),
         "{curl}"
     );
     let [curl, ..] = written(&booking("oauth2"), "");
@@ -119,7 +119,7 @@ fn key_in_a_query_is_one_parameter_of_one_request() {
         let auth = json!([{"scheme": "api_key", "in": "query", "name": name}]);
         manifest.auth = serde_json::from_value(auth).unwrap();
         let [curl, python, typescript] = written(&manifest, "");
-        let address = curl.split('\'').nth(1).unwrap();
+        let address = curl.split('"').nth(1).unwrap();
         let parsed = url::Url::parse(&format!("{address}secret")).unwrap();
         let pairs: Vec<(String, String)> = parsed.query_pairs().into_owned().collect();
         assert_eq!(
@@ -174,6 +174,36 @@ fn explains_why_a_call_has_no_example() {
 }
 
 /// Anyone can make a link whose values end up in a command that a person copies.
+/// The quoting of POSIX shells, cmd.exe and PowerShell differs.
+#[test]
+fn an_address_in_a_command_is_one_word_in_every_shell() {
+    let server = |url: &str| McpServer { name: "shop.example".to_owned(), url: url.to_owned() };
+    for (path, is_command) in [
+        ("mcp", true),
+        ("v1/mcp-2.0_a", true),
+        ("mcp?a=1&calc&", false),
+        ("mcp';calc;'", false),
+        ("mcp$(id)", false),
+        ("mcp%50ATH%", false),
+        ("mcp;id", false),
+    ] {
+        let url = format!("https://shop.example/{path}");
+        let text = clients::of(&server(&url)).remove(0).text;
+        assert_eq!(text.starts_with("claude mcp add"), is_command, "{text}");
+        assert!(is_command || text.starts_with('{'), "{text}");
+    }
+    for path in ["a?b=1&calc&", "a';calc;'", "a$(id)`id`", "a\u{201c}b\u{2019}c", "a!b\\c^d|e"] {
+        let url = format!("https://shop.example/{path}");
+        let manifest =
+            manifest_of(&json!({"invocation": {"protocol": "http", "method": "GET", "url_template": url}}));
+        let [curl, ..] = written(&manifest, "");
+        let word = curl.strip_prefix("curl ").unwrap();
+        let inside = word.strip_prefix('"').and_then(|word| word.strip_suffix('"')).unwrap();
+        let is_literal = |c: char| c.is_ascii_graphic() && !"\"'`$!\\^|<>".contains(c);
+        assert!(inside.chars().all(is_literal), "{curl}");
+    }
+}
+
 #[test]
 fn no_text_to_copy_has_characters_that_a_terminal_interprets() {
     let hostile = "a\u{1b}[201~\nid\r\u{9b}31m\u{202e}\u{7f}\u{feff}";
@@ -217,9 +247,7 @@ fn no_text_to_copy_has_characters_that_a_terminal_interprets() {
             }
         }
         let mcp = McpServer { name: hostile.to_owned(), url: "https://skyhop.example/".to_owned() };
-        let texts =
-            clients::of(&mcp).into_iter().filter(|client| client.id != "claude").map(|client| client.text);
-        for text in texts {
+        for text in clients::of(&mcp).into_iter().map(|client| client.text) {
             assert!(!text.contains(|c: char| c != '\n' && settings::escape::is_unsafe(c)), "{text:?}");
         }
     }
