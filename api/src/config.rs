@@ -39,9 +39,13 @@ pub const COUNTS_KEPT_FOR: Duration = Duration::from_secs(5);
 pub enum ConfigError {
     #[error(transparent)]
     Settings(#[from] settings::SettingsError),
-    #[error("\"{text}\" is not an address to listen on: write it like 127.0.0.1:8080")]
+    #[error(
+        "\"{text}\" is not an address to listen on (--listen, or `listen` in [api]): write it like 127.0.0.1:8080"
+    )]
     Listen { text: String },
-    #[error("\"{text}\" is not a public URL: write it like https://agentdex.example")]
+    #[error(
+        "\"{text}\" is not a public URL (--public-url, or `public_url` in [api]): write it like https://agentdex.example"
+    )]
     PublicUrl { text: String },
     #[error("cannot read the admin tokens in {}: {source}", path.display())]
     AdminTokens {
@@ -51,9 +55,13 @@ pub enum ConfigError {
     },
     #[error("cannot use the card key {}: {reason}", path.display())]
     CardKey { path: PathBuf, reason: String },
-    #[error("\"{text}\" is not a contact: write an email address, or an address that begins with https://")]
+    #[error(
+        "\"{text}\" is not a contact (`contact` in [api]): write an email address, or an address that begins with https://"
+    )]
     Contact { text: String },
-    #[error("\"{text}\" is not the address of a proxy: write it like 10.0.0.7 or 10.0.0.0/8")]
+    #[error(
+        "\"{text}\" is not the address of a proxy (`trusted_proxies` in [api]): write it like 10.0.0.7 or 10.0.0.0/8"
+    )]
     Proxy { text: String },
     #[error(transparent)]
     Federation(#[from] FederationError),

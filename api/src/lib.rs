@@ -73,7 +73,7 @@ pub use answers::home::EXAMPLES;
 pub use config::{ApiConfig, ApiSettings, COUNTS_KEPT_FOR, ConfigError, LISTEN_DEFAULT};
 pub use federation::{FederationConfig, FederationError, FederationSettings};
 pub use limits::LimitsConfig;
-pub use local_search::{LocalSearchError, search};
+pub use local_search::{LocalResults, LocalSearchError, search};
 pub use mcp::{McpError, MessageError, serve_stdio};
 pub use reader_keys::Reads;
 pub use router::router;

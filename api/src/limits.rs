@@ -5,6 +5,7 @@
 //!
 //! An IPv6 client is a /64, and one customer of a provider may have 65,536 of them. So the clients of a /48 also share a bucket.
 
+use std::fmt;
 use std::hash::Hash;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -84,6 +85,26 @@ impl LimitsConfig {
     /// The share of this process in a limit of all replicas; at least one.
     fn share(&self, limit: NonZeroU32) -> NonZeroU32 {
         NonZeroU32::new(limit.get() / self.replicas).unwrap_or(NonZeroU32::MIN)
+    }
+}
+
+/// The keys of the configuration file with their values.
+impl fmt::Display for LimitsConfig {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys = [
+            ("reads_per_second", self.reads_per_second),
+            ("reads_burst", self.reads_burst),
+            ("submissions_per_hour", self.submissions_per_hour),
+            ("feedback_per_hour", self.feedback_per_hour),
+            ("reports_per_hour", self.reports_per_hour),
+            ("federated_per_minute", self.federated_per_minute),
+            ("replicas", self.replicas),
+            ("connections_per_client", self.connections_per_client),
+            ("requests_per_client", self.requests_per_client),
+            ("buffered_mib_per_client", self.buffered_mib_per_client),
+        ];
+        let keys = keys.map(|(key, value)| format!("{key} = {value}"));
+        out.write_str(&keys.join(", "))
     }
 }
 

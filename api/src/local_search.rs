@@ -27,24 +27,33 @@ impl From<Problem> for LocalSearchError {
     fn from(problem: Problem) -> Self {
         let body = problem.body();
         if body.status == StatusCode::BAD_REQUEST || body.status == StatusCode::GONE {
-            Self::Query(body.in_words())
+            // a command line has no parameter of this name
+            Self::Query(body.in_words().replace("\"q\"", "the query"))
         } else {
             Self::Unavailable(body.detail.clone())
         }
     }
 }
 
-/// The page of results for the parameters of `GET /search`, as its JSON.
-#[boxed]
-pub async fn search(
-    app: &App,
-    parameters: Vec<(String, String)>,
-) -> Result<serde_json::Value, LocalSearchError> {
-    let page = page(app, parameters).await?;
-    serde_json::to_value(&page).map_err(|error| LocalSearchError::Unavailable(error.to_string()))
+/// The results of a search.
+#[derive(Debug)]
+pub struct LocalResults {
+    /// The response of `GET /search`.
+    pub page: serde_json::Value,
+    /// Whether the request has text, but no word that capabilities are searched by.
+    pub has_no_words: bool,
 }
 
-async fn page(app: &App, parameters: Vec<(String, String)>) -> Result<SearchPage, Problem> {
+/// The page of results for the parameters of `GET /search`.
+#[boxed]
+pub async fn search(app: &App, parameters: Vec<(String, String)>) -> Result<LocalResults, LocalSearchError> {
+    let (page, has_no_words) = page(app, parameters).await?;
+    let page =
+        serde_json::to_value(&page).map_err(|error| LocalSearchError::Unavailable(error.to_string()))?;
+    Ok(LocalResults { page, has_no_words })
+}
+
+async fn page(app: &App, parameters: Vec<(String, String)>) -> Result<(SearchPage, bool), Problem> {
     let pairs = QueryPairs::checked(parameters.into_iter().map(Ok))?;
     let parameters = SearchParameters::read(&pairs)?;
     parameters.require_query()?;
@@ -59,8 +68,9 @@ async fn page(app: &App, parameters: Vec<(String, String)>) -> Result<SearchPage
         blocked.extend(app.store.blocked_among(&sites(&results.answer)).await?);
     }
     search::leave_out(&mut results.answer, |site| blocked.contains(site));
+    let has_no_words = results.answer.has_no_words;
     let (page, _) = search::page(app.manifests(client), results, &parameters).await?;
-    Ok(page)
+    Ok((page, has_no_words))
 }
 
 /// The sites of the results and of those that are grouped with them.

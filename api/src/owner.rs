@@ -61,9 +61,15 @@ impl OwnerCredentials {
             .and_then(bearer)
             .and_then(|key| KeyHash::of_key(KeyKind::Owner, key))
             .ok_or_else(refused)?;
+        let invalid = || {
+            Problem::unauthenticated(format!(
+                "this key is not valid for {site}: a key of POST /sites/{site}/claim becomes valid when its line is published and \
+                 POST /sites/{site}/claim/check finds it"
+            ))
+        };
         let claim = store.claim_find(site).await?.unwrap_or_default();
-        let owner = claim.owner_at(clock::now()).cloned().ok_or_else(refused)?;
+        let owner = claim.owner_at(clock::now()).cloned().ok_or_else(invalid)?;
         let is_owner = bool::from(owner.key_hash.as_str().as_bytes().ct_eq(key.as_str().as_bytes()));
-        if is_owner { Ok(owner) } else { Err(refused()) }
+        if is_owner { Ok(owner) } else { Err(invalid()) }
     }
 }

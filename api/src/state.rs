@@ -22,7 +22,8 @@ use crate::answers::claim::OwnerMark;
 use crate::answers::crawl::{self, CrawlAnswer, Visit};
 use crate::answers::home::{self, Topics};
 use crate::answers::semantic_types::{self, SemanticTypesAnswer};
-use crate::answers::sites::{self, SiteLine, SiteListPermits};
+use crate::answers::sitemap;
+use crate::answers::sites::{self, SiteListPermits};
 use crate::answers::stats::{self, StatsAnswer};
 use crate::answers::submit::Submissions;
 use crate::capacity::Capacity;
@@ -50,7 +51,7 @@ use crate::{clock, metrics};
 /// Maximum time from the first signal to the exit of the process. Open requests finish in this time, and streams are closed.
 pub const STOP_MAX: Duration = Duration::from_secs(12);
 
-/// The sites of the sitemap are cached this many times longer than a count, which is minutes. Readers of the sitemap cache it for hours.
+/// The sitemap is cached this many times longer than a count, which is minutes. Readers of the sitemap cache it for hours.
 const SITEMAP_KEPT_TIMES: u32 = 60;
 
 /// Why the API cannot start or run; the text states how to fix it.
@@ -109,8 +110,7 @@ pub struct State {
     pub(crate) stats: ScanCache<StatsAnswer>,
     pub(crate) semantic_types: ScanCache<SemanticTypesAnswer>,
     pub(crate) topics: ScanCache<Topics>,
-    /// The sites of the sitemap.
-    pub(crate) sites_with_manifests: ScanCache<Vec<SiteLine>>,
+    pub(crate) sitemap: ScanCache<String>,
     pub(crate) totals: CountCache,
     pub(crate) site_lists: SiteListPermits,
     /// Whether a recent search could run, or why not.
@@ -162,7 +162,7 @@ impl App {
             stats: ScanCache::default(),
             semantic_types: ScanCache::default(),
             topics: ScanCache::default(),
-            sites_with_manifests: ScanCache::default(),
+            sitemap: ScanCache::default(),
             totals: CountCache::default(),
             site_lists: SiteListPermits::default(),
             searchable: TtlCache::default(),
@@ -210,7 +210,7 @@ impl App {
     pub fn set_limits(&self, limits: LimitsConfig) {
         if self.limits.set(limits) {
             self.capacity.set_limits(&limits);
-            tracing::warn!(?limits, "client limits changed");
+            tracing::warn!(%limits, "client limits changed");
         }
     }
 
@@ -274,12 +274,17 @@ impl App {
         self.counted(&self.0.topics, self.config.counts_kept_for, find).await
     }
 
-    /// The first sites with manifests, at most a few minutes old.
-    pub(crate) async fn sites_with_manifests(&self) -> Result<Arc<Vec<SiteLine>>, Problem> {
+    /// The text of the sitemap, at most a few minutes old.
+    pub(crate) async fn sitemap(&self) -> Result<Arc<String>, Problem> {
         let (app, kept_for) = (self.clone(), self.config.counts_kept_for);
-        let list =
-            async move { sites::with_manifests(&app.store, &app.totals, kept_for, &app.site_lists).await };
-        self.counted(&self.0.sites_with_manifests, kept_for.saturating_mul(SITEMAP_KEPT_TIMES), list).await
+        let list = async move {
+            let sites = sites::with_manifests(&app.store, &app.totals, kept_for, &app.site_lists).await?;
+            let listed = app.index.run(Client::on_this_machine(), |index| index.list(sitemap::ADDRESSES_MAX));
+            // without an index, it has the pages of the sites
+            let capabilities = listed.await.ok().and_then(Result::ok).unwrap_or_default();
+            Ok(sitemap::body(&app.base_url(), &sites, &capabilities))
+        };
+        self.counted(&self.0.sitemap, kept_for.saturating_mul(SITEMAP_KEPT_TIMES), list).await
     }
 
     /// The context in which pages are rendered.
@@ -322,7 +327,7 @@ impl App {
         self.stats.clear().await;
         self.semantic_types.clear().await;
         self.topics.clear().await;
-        self.sites_with_manifests.clear().await;
+        self.sitemap.clear().await;
         self.totals.clear();
     }
 

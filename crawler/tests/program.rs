@@ -71,7 +71,7 @@ async fn prints_one_json_object_per_pass() {
     fixture.web.log().clear();
     let check = fixture.run(&["check", "shop.example"]).await;
     assert_eq!(check.status.code(), Some(1));
-    assert!(text(&check.stderr).contains("it is blocked or suspended"), "{}", text(&check.stderr));
+    assert!(text(&check.stderr).contains("it is blocked; `"), "{}", text(&check.stderr));
     let explained = text(&fixture.run(&["explain", "shop.example"]).await.stdout);
     assert!(explained.contains(": by decision of the operator\n"), "{explained}");
     let unblocked = text(&fixture.run(&["unblock", "shop.example"]).await.stdout);
@@ -114,6 +114,14 @@ async fn explain_shows_the_timeline_of_a_site() {
     let report = fixture.json(&["explain", "shop.example", "--visits", "1", "--format", "json"]).await;
     assert_eq!(report["visits"].as_array().unwrap().len(), 1, "{report}");
     assert!(report["summary"]["next_visit_at"].is_string(), "{report}");
+    let checked = text(&fixture.run(&["check", "shop.example", "--delay", "0s"]).await.stdout);
+    for part in [
+        "; 1 document was not requested, because its copy is fresh",
+        "https://shop.example/agent.json (awp, fresh)",
+        "\n  not requested: its copy is fresh until ",
+    ] {
+        assert!(checked.contains(part), "{part} is missing:\n{checked}");
+    }
     let unknown = fixture.run(&["explain", "nobody.example"]).await;
     let (code, stderr) = (unknown.status.code(), text(&unknown.stderr));
     assert_eq!(code, Some(1));
@@ -319,7 +327,7 @@ async fn exits_with_2_and_one_sentence_for_wrong_usage() {
         (vec!["--seeds", "nowhere"], "cannot read the seed file nowhere"),
         (vec!["--seeds", "empty", "--delay", "fast"], "--delay"),
         (vec!["--seeds", "empty", "--config", "wrong.toml"], "delays"),
-        (vec!["--seeds", "empty", "--retain-feed", "90d"], "--retain-feed is for --daemon"),
+        (vec!["--seeds", "empty", "--retain-feed", "90d"], "--retain-feed is for a crawl that keeps running"),
         (
             vec!["--daemon", "--contact-email", "me@crawler.example", "--retain-versions", "1h"],
             "--retain-versions must be at least one day",

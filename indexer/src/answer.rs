@@ -28,6 +28,9 @@ pub struct Hit {
     pub key: String,
     pub native_id: String,
     pub name: String,
+    /// The title, if the publisher states one that differs from the name. Rows of earlier programs have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     pub description: Option<String>,
     pub kind: CapabilityKind,
     pub site: SiteName,
@@ -115,6 +118,7 @@ impl Hit {
             key: capability.key.clone(),
             native_id: capability.native_id.clone(),
             name: capability.name.clone(),
+            title: capability.title.clone().filter(|title| *title != capability.name),
             description: capability.description.clone().or_else(|| capability.title.clone()),
             kind: capability.kind,
             site: manifest.url.site(),
@@ -160,6 +164,11 @@ impl Hit {
     /// Whether the site itself names the document that declares it.
     pub fn is_of_site(&self) -> bool {
         !self.identity_marks.contains(&IdentityMark::NamedByOthers)
+    }
+
+    /// The title, or else the name.
+    pub fn heading(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.name)
     }
 
     /// The id of the leading declaration in its manifest.

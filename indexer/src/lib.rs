@@ -48,6 +48,6 @@ pub use query::WordWeights;
 pub use request::{ExploreRequest, FacetRequest, Grouping, SearchRequest, Sort};
 #[doc(hidden)]
 pub use search::EngineQuery;
-pub use search::{CURSOR_BYTES_MAX, IndexGeneration, Searcher};
+pub use search::{CURSOR_BYTES_MAX, IndexGeneration, ListedCapability, Searcher};
 pub use spam::SpamReason;
 pub use vectors::{Embedder, EmbedderError};

@@ -63,20 +63,39 @@ fn fail(error: &dyn std::error::Error, flags: &SharedFlags, code: u8) -> ExitCod
     ExitCode::from(code)
 }
 
+/// Runs until the work is done or a signal stops it, and ends the tasks that it started: their calls need the async runtime.
 async fn run(
     arguments: &Arguments,
     settings: Settings,
     embedder: Option<Arc<dyn Embedder>>,
+    shutdown: &Shutdown,
+) -> anyhow::Result<()> {
+    let background = TaskTracker::new();
+    let calls = CancellationToken::new();
+    let done = index(arguments, settings, embedder, shutdown, &background, &calls).await;
+    shutdown.soft.cancel();
+    calls.cancel();
+    background.close();
+    background.wait().await;
+    done
+}
+
+/// `calls` ends the calls to the storage of snapshots.
+async fn index(
+    arguments: &Arguments,
+    settings: Settings,
+    embedder: Option<Arc<dyn Embedder>>,
     Shutdown { soft: cancel, hard }: &Shutdown,
+    background: &TaskTracker,
+    calls: &CancellationToken,
 ) -> anyhow::Result<()> {
     let publish_to = arguments.publish.clone().or_else(|| settings.publish.clone());
-    // The last snapshot is published after the signal, so its calls are not cancelled.
-    let publish_to = publish_to.map(|location| location.open(CancellationToken::new())).transpose()?;
+    // The last snapshot is published after the signal, which does not cancel its calls.
+    let publish_to = publish_to.map(|location| location.open(calls.clone())).transpose()?;
     let publish_to: Option<Arc<dyn SnapshotStorage>> = publish_to.map(Arc::from);
     let index_dir = settings.index.dir.clone();
-    let background = TaskTracker::new();
     if let Some(address) = arguments.metrics.or(settings.metrics) {
-        metrics::serve(address, &background, cancel.clone())?;
+        metrics::serve(address, background, cancel.clone())?;
     }
     crate::cli::announce_new_database(&settings.store.url);
     let store = tokio::select! {

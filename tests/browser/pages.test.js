@@ -481,7 +481,7 @@ test("the owner of a site that is not found reads why, and what to do", async ()
     "keepout.example": [/reading is not allowed/, /robots\.txt forbids agentdex/, /User-agent: agentdex\s+Allow: \/\.well-known\//],
     "drowsy.example": [/no result yet/, /could not be read \(HTTP 503\)/, /status 200, or with 404/],
     "single-page.test": [/answers every path/, /also paths that do not exist/, /status 404/],
-    "doublequote.example": [/fetched .*, not readable/, /cannot be read as a manifest/, /Correct the syntax/],
+    "doublequote.example": [/fetched .*, not readable/, /cannot be read as a manifest/, /Correct the document/],
   };
   for (const javaScriptEnabled of [true, false]) {
     for (const [site, [status, why, step]] of Object.entries(reasons)) {

@@ -21,6 +21,7 @@ pub(crate) mod semantic_types;
 pub(crate) mod shown;
 pub(crate) mod site;
 pub(crate) mod site_hosts;
+pub(crate) mod sitemap;
 pub(crate) mod sites;
 pub(crate) mod stats;
 pub(crate) mod submit;

@@ -193,6 +193,7 @@ fn without_texts(hit: Hit) -> Hit {
         key: String::new(),
         native_id: String::new(),
         name: String::new(),
+        title: None,
         description: None,
         semantic_types: Vec::new(),
         endpoint: None,
@@ -214,7 +215,7 @@ pub(crate) fn counted(manifests: ManifestReader<'_>, hits: &[Hit]) -> Result<Byt
 /// Approximate memory of a result, in bytes.
 fn bytes_of(hit: &Hit) -> usize {
     let texts = [&hit.key, &hit.native_id, &hit.name, &hit.snippet];
-    let optional = [&hit.description, &hit.endpoint].into_iter().flatten();
+    let optional = [&hit.title, &hit.description, &hit.endpoint].into_iter().flatten();
     let members = hit.group.as_ref().map_or(0, |group| group.members.len());
     let lists = hit.declarations.len() + hit.contradictions.len() + hit.semantic_types.len() + members;
     size_of::<Hit>() * (1 + lists) + texts.into_iter().chain(optional).map(String::len).sum::<usize>()

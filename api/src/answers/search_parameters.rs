@@ -28,6 +28,7 @@ const ROW_FIELDS: &[&str] = &[
     "key",
     "native_id",
     "name",
+    "title",
     "description",
     "kind",
     "site",

@@ -20,7 +20,7 @@ const TIME_MAX: Duration = Duration::from_secs(2);
 /// Maximum wait for a permit. Together with both timeouts, it is shorter than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Maximum number of sites in the sitemap, which may contain 50,000 addresses, and number of sites read with one statement.
+/// Maximum number of sites in the sitemap, and number of sites read with one statement.
 const LISTED_MAX: usize = 5_000;
 const LISTED_PAGE: u32 = 500;
 

@@ -9,7 +9,7 @@ use manifest::{Capability, Finding, Manifest, Publisher, SafetyClass};
 use serde_json::{Value, json};
 use store::StoredManifest;
 
-use super::card::{Card, Tag, card, owner_tag, tags};
+use super::card::{Card, Tag, card, owner_tag, repeats, tags};
 use super::frame::{Frame, Section};
 use super::graph::{Graph, name_of};
 use super::links::Link;
@@ -31,6 +31,8 @@ use crate::tool_export;
 
 /// Maximum number of linked capabilities of the same manifest.
 const SIBLINGS_MAX: usize = 12;
+/// Maximum length of the name of another capability in the list, in characters: two lines.
+const SIBLING_CHARS_MAX: usize = 80;
 /// Maximum number of displayed findings and examples; the JSON response has all.
 const FINDINGS_MAX: usize = 50;
 const EXAMPLES_MAX: usize = 50;
@@ -123,6 +125,8 @@ pub(crate) struct CapabilityPage {
     tags: Vec<Tag>,
     /// One line on what speaks for and against the capability.
     trust: String,
+    /// Whether the description says no more than the name.
+    repeats_name: bool,
     description: Option<String>,
     deprecated: Option<String>,
     addresses_reader: bool,
@@ -199,7 +203,6 @@ pub(crate) fn page(
     let (parameters, response) = (table(capability.parameters.as_ref()), table(capability.response.as_ref()));
     CapabilityPage {
         frame: frame((stored, capability), &name, &site, context, use_it.is_filled),
-        name,
         id: capability.id.to_string(),
         report_reasons: reasons(),
         site_icon: icons::of_site(&site, 20),
@@ -211,6 +214,7 @@ pub(crate) fn page(
             .chain(tags(&Hit::of(stored, capability)).into_iter().take(ENTRIES_MAX))
             .collect(),
         trust: trust_words(stored, capability, request.owner.is_some()),
+        repeats_name: capability.description.as_deref().is_some_and(|does| repeats(does, &name)),
         description: capability.description.as_deref().map(paragraph),
         deprecated: capability
             .deprecated
@@ -252,6 +256,7 @@ pub(crate) fn page(
         listed_by: listings(request.listed_by),
         graph: Graph::of(manifest, capability),
         similar: elsewhere(capability, manifest, similar).map(|hit| card(hit, "", context)).collect(),
+        name,
     }
 }
 
@@ -456,7 +461,7 @@ fn cost_words(capability: &Capability) -> String {
 fn siblings(manifest: &Manifest, capability: &Capability) -> Vec<Link> {
     let others = manifest.capabilities.iter().filter(|other| other.key != capability.key);
     let link = |other: &Capability| Link {
-        text: text::cut(other.title.as_deref().unwrap_or(&other.name), POINTER_CHARS_MAX),
+        text: text::cut(other.title.as_deref().unwrap_or(&other.name), SIBLING_CHARS_MAX),
         href: links::capability(&other.id),
     };
     others.take(SIBLINGS_MAX).map(link).collect()

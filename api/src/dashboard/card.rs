@@ -16,6 +16,9 @@ use crate::search_counts::SiteOwners;
 /// Maximum length of a description on a card, in characters; the capability's page shows all of it.
 const DOES_CHARS_MAX: usize = 280;
 
+/// Maximum length of the heading of a card, in characters: three lines on a phone.
+const HEADING_CHARS_MAX: usize = 120;
+
 /// Maximum length of the name of a grouped result, in characters.
 const MEMBER_CHARS_MAX: usize = 80;
 
@@ -64,11 +67,13 @@ pub(crate) struct Call {
 #[derive(Debug)]
 pub(crate) struct Card {
     pub(crate) id: String,
-    /// The name with highlighted words of the request, escaped.
+    /// The title, or else the name, with highlighted words of the request, escaped.
     pub(crate) name_html: String,
     /// Publisher's text with highlighted words, escaped (see `marked`).
     pub(crate) snippet_html: Option<String>,
     pub(crate) does: String,
+    /// Whether the description says no more than the name.
+    pub(crate) repeats_name: bool,
     pub(crate) site: String,
     pub(crate) site_icon: String,
     /// Facts about the site: its owner and its agent endpoints.
@@ -92,9 +97,10 @@ pub(crate) fn card(hit: &Hit, words: &str, context: &PageContext) -> Card {
     let snippet = Some(marked(&hit.snippet, words)).filter(|snippet| !snippet.is_empty());
     Card {
         id: hit.id.to_string(),
-        name_html: marked_name(&hit.name, words),
+        name_html: marked_name(&shortened(hit.heading(), HEADING_CHARS_MAX), words),
         snippet_html: snippet,
         does: shortened(hit.description.as_deref().unwrap_or_default(), DOES_CHARS_MAX),
+        repeats_name: hit.description.as_deref().is_some_and(|does| repeats(does, hit.heading())),
         site: hit.site.to_string(),
         site_icon: icons::of_site(hit.site.as_str(), 40),
         site_marks: site_marks(hit, &context.owners),
@@ -108,6 +114,12 @@ pub(crate) fn card(hit: &Hit, words: &str, context: &PageContext) -> Card {
         others: hit.group.as_ref().map(others),
         members: hit.group.iter().flat_map(|group| &group.members).map(member).collect(),
     }
+}
+
+/// Whether a description says no more than the name.
+pub(crate) fn repeats(description: &str, name: &str) -> bool {
+    let plain = |text: &str| text.trim().trim_end_matches('.').to_lowercase();
+    plain(description) == plain(name)
 }
 
 /// The badge of a site with an agent endpoint; `None` for protocols of single calls, such as HTTP.
@@ -336,6 +348,14 @@ mod tests {
         assert_eq!(marked("<mark>Flüge</mark> <mark>Flug</mark>", "flug"), "Flüge <mark>Flug</mark>");
         assert_eq!(marked("<mark>预订</mark>", "预订航班"), "<mark>预订</mark>");
         assert_eq!(marked("<mark>a</mark>", ""), "a");
+    }
+
+    #[test]
+    fn a_description_that_repeats_the_name_is_recognised() {
+        assert!(
+            repeats("Cancel an order.", "Cancel an order") && repeats("cancel an order", "Cancel an order")
+        );
+        assert!(!repeats("Cancels an order", "Cancel an order") && !repeats("", "Cancel an order"));
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! The error page: a description of the error, and advice.
 
 use askama::Template;
+use indexer::FacetKey;
 use manifest::SiteName;
+use url::form_urlencoded;
 
 use super::frame::{Frame, Section};
-use super::links::Link;
+use super::labels;
+use super::links::{Link, with_query};
 use crate::problem::{NOTHING_HERE, ProblemBody};
 
 #[derive(Template)]
@@ -14,7 +17,8 @@ pub(crate) struct ProblemPage<'a> {
     status: u16,
     title: String,
     detail: &'a str,
-    known: &'a [String],
+    /// The known values, each with the address of this page with it; a value of another kind has no address.
+    known: Vec<Link>,
     /// A site that is not known and could be added.
     unknown_site: Option<String>,
     /// Whether a site could not be added because its name is not a domain.
@@ -26,7 +30,7 @@ pub(crate) struct ProblemPage<'a> {
 
 impl<'a> ProblemPage<'a> {
     /// The page for a problem with a request of `path`.
-    pub(crate) fn new(problem: &'a ProblemBody, path: &str) -> Self {
+    pub(crate) fn new(problem: &'a ProblemBody, path: &str, query: &str) -> Self {
         let is_unknown = problem.status.as_u16() == 404;
         let site = site_of(path).filter(|(_, is_page)| *is_page || !is_unknown).map(|(site, _)| site);
         let is_misspelt_site = path == "/sites" && problem.parameter() == Some("domain");
@@ -46,7 +50,7 @@ impl<'a> ProblemPage<'a> {
             status: problem.status.as_u16(),
             title,
             detail: lead(problem),
-            known: &problem.known,
+            known: known(problem, path, query),
             unknown_site: site.filter(|_| is_unknown),
             is_for_publishers: !is_misspelt_site && !matches!(problem.status.as_u16(), 401 | 403),
             is_misspelt_site,
@@ -62,6 +66,24 @@ fn lead(problem: &ProblemBody) -> &str {
         405 => "This address is for programs and has no page. The API reference says how they use it.",
         _ => &problem.detail,
     }
+}
+
+/// Maximum length of the words of a search that the links repeat.
+const WORDS_BYTES_MAX: usize = 200;
+
+fn known(problem: &ProblemBody, path: &str, query: &str) -> Vec<Link> {
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let words = pairs.find(|(name, words)| name == "q" && words.len() <= WORDS_BYTES_MAX);
+    let link = |value: &String| {
+        let Some(parameter) = problem.parameter() else {
+            return Link { text: value.clone(), href: String::new() };
+        };
+        let key = parameter.parse::<FacetKey>().ok();
+        let text = key.map_or_else(|| value.clone(), |key| labels::facet_value(key, value));
+        let pairs = words.iter().map(|(name, words)| (&**name, &**words));
+        Link { text, href: with_query(path, pairs.chain([(parameter, value.as_str())])) }
+    };
+    problem.known.iter().map(link).collect()
 }
 
 fn title(problem: &ProblemBody) -> &'static str {
@@ -88,6 +110,18 @@ mod tests {
 
     use super::*;
     use crate::problem::Problem;
+
+    #[test]
+    fn known_values_are_links_that_keep_the_words() {
+        let unknown = Problem::bad_request("\"x\" is not a known format").with_parameter("format");
+        let unknown = unknown.with_known(["mcp_card"]);
+        let [link]: [Link; 1] =
+            known(unknown.body(), "/search", "q=book+a+flight&format=x").try_into().unwrap();
+        assert_eq!(link.href, "/search?q=book+a+flight&format=mcp_card");
+        assert_eq!(link.text, labels::format_of_slug("mcp_card"));
+        let tools = Problem::not_found("no such tool").with_known(["search"]);
+        assert!(known(tools.body(), "/tools/x", "").iter().all(|link| link.href.is_empty()));
+    }
 
     #[test]
     fn an_address_without_a_page_has_a_sentence() {

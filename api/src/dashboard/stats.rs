@@ -23,6 +23,7 @@ struct ConformanceRow {
     /// Number of manifests that conform, have minor findings only, or have major findings.
     parts: [u64; 3],
     all: u64,
+    sites: u64,
     /// Number of manifests of the most common dialect: the length of the longest bar.
     most: u64,
 }
@@ -55,7 +56,7 @@ pub(crate) fn page(answer: &StatsAnswer, context: &PageContext) -> StatsPage {
     }
 }
 
-/// How well documents conform to each dialect.
+/// How well documents conform to each dialect. An unreadable document has none.
 fn conformance(adoption: &[DialectUsage]) -> Vec<ConformanceRow> {
     let parts = |dialect: &DialectUsage| [dialect.conforms, dialect.minor, dialect.major];
     let readable = || adoption.iter().filter(|dialect| dialect.format.is_indexable());
@@ -65,6 +66,7 @@ fn conformance(adoption: &[DialectUsage]) -> Vec<ConformanceRow> {
         href: links::search([("format", dialect.format.as_str())]),
         parts: parts(dialect),
         all: parts(dialect).iter().sum(),
+        sites: dialect.sites,
         most,
     };
     readable().map(row).collect()
@@ -119,13 +121,7 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
     // most of the usual paths have no document
     let is_there = |counted: &&Count| counted.value != FetchOutcome::NotFound.as_str();
     let outcomes: Vec<Count> = answer.fetch_outcomes_last_day.iter().filter(is_there).cloned().collect();
-    // an unreadable document has no dialect
-    let adopted = answer.adoption.iter().filter(|dialect| dialect.format.is_indexable()).map(|dialect| {
-        let slug = dialect.format.as_str();
-        (labels::format_of_slug(slug), links::search([("format", slug)]), dialect.sites)
-    });
     vec![
-        Chart { title: "Sites by format", rows: bars(adopted) },
         Chart {
             title: "Sites by status",
             rows: rows(&answer.sites_by_status, status_words, |v| {

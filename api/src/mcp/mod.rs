@@ -241,6 +241,8 @@ async fn serve_once(app: App, cancel: CancellationToken) -> Result<(), McpError>
     let served = match begun {
         Ok(running) => running.waiting().await.map(drop).map_err(McpError::Broken),
         Err(ServerInitializeError::ConnectionClosed(_)) => Err(McpError::Unopened),
+        // stopped by a signal before a session began
+        Err(ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(McpError::Begin(Box::new(error))),
     };
     // A message that was refused ended the session.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self as layers, Next};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -201,7 +201,8 @@ fn on_panic(_: Box<dyn Any + Send + 'static>) -> Response {
 /// Formats every error response: as a page if the client prefers pages, else as JSON.
 async fn format_errors(request: Request, next: Next) -> Response {
     let representation = Representation::preferred(request.headers());
-    let path = request.uri().path().to_owned();
+    let uri = request.uri().clone();
+    let path = uri.path();
     let response = next.run(request).await;
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
@@ -220,14 +221,14 @@ async fn format_errors(request: Request, next: Next) -> Response {
         }
         (Some(_), Representation::Json) => return vary_by_accept(response),
         (_, Representation::Json) => Problem::of_status(status).into_response(),
-        (_, Representation::Html) => problem_page(known.unwrap_or_else(|| Problem::of_status(status)), &path),
+        (_, Representation::Html) => problem_page(known.unwrap_or_else(|| Problem::of_status(status)), &uri),
     };
     with_headers_of(&response, shaped)
 }
 
-fn problem_page(problem: Problem, path: &str) -> Response {
+fn problem_page(problem: Problem, uri: &Uri) -> Response {
     // The texts of a problem are short, so the page is rendered here without waiting for a permit.
-    let page = ProblemPage::new(problem.body(), path);
+    let page = ProblemPage::new(problem.body(), uri.path(), uri.query().unwrap_or_default());
     let Ok(body) = page_text(&page) else { return problem.into_response() };
     let mut response = problem.into_response();
     *response.body_mut() = Body::from(body);

@@ -181,7 +181,7 @@ pub(crate) async fn queue(Request { app, context, query, .. }: Request, admin: A
     query.only(&[])?;
     tracing::debug!(admin.name = admin.name, "queue read");
     let numbers = app.stats().await?;
-    let parked = app.store.parked_list(PARKED_MAX).await?;
+    let parked = app.store.parked_idle_list(clock::now(), PARKED_MAX).await?;
     let parked = parked.into_iter().map(|(site, goes_on_at, reason)| ParkedLine { site, goes_on_at, reason });
     let answer = QueueAnswer {
         due: numbers.sites_due,

@@ -1,48 +1,15 @@
-//! `GET /sitemap.xml`: the pages that search engines may list (sitemaps.org 0.9): the pages that always exist, and the pages of sites with
-//! manifests.
+//! `GET /sitemap.xml`: the pages that search engines may list.
 
-use std::fmt::Write as _;
-
-use crate::answers::sites::SiteLine;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
-use crate::xml::escaped;
-
-const PAGES: [&str; 7] = ["/", "/semantic-types", "/sites", "/changes", "/stats", "/validate", "/docs"];
 
 pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&[])?;
-    let sites = app.sites_with_manifests().await?;
-    let base = escaped(&app.base_url());
+    let sitemap = app.sitemap().await?;
     let render = move |context: &RequestContext| {
-        Ok(context.bytes(body(&base, &sites).into_bytes(), "application/xml", Caching::Description))
+        Ok(context.bytes(sitemap.as_bytes().to_vec(), "application/xml", Caching::Description))
     };
     app.rendered(client, &context, render).await
-}
-
-fn body(base: &str, sites: &[SiteLine]) -> String {
-    let mut body = String::from(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
-    );
-    for path in PAGES {
-        body.push_str(&entry(base, path, None));
-    }
-    for line in sites {
-        let changed = line.last_visit_at.map(|at| at.format("%Y-%m-%d").to_string());
-        body.push_str(&entry(base, &format!("/sites/{}", line.site), changed.as_deref()));
-    }
-    body.push_str("</urlset>\n");
-    body
-}
-
-fn entry(base: &str, path: &str, changed: Option<&str>) -> String {
-    let mut entry = format!("<url><loc>{base}{path}</loc>");
-    if let Some(day) = changed {
-        let written = write!(entry, "<lastmod>{day}</lastmod>");
-        debug_assert!(written.is_ok(), "a String takes any text");
-    }
-    entry.push_str("</url>\n");
-    entry
 }
 
 #[cfg(test)]

@@ -46,6 +46,10 @@ pub(super) struct Arguments {
     filters: BTreeMap<String, Value>,
 }
 
+/// The arguments of the tool besides the filters.
+const OTHER_FIELDS: [&str; 6] =
+    ["query", "max_results", "invocable_only", "include_schemas", "group_by", "cursor"];
+
 /// The filters that are arguments of the tool.
 pub(super) fn filter_keys() -> impl Iterator<Item = FacetKey> {
     FacetKey::ALL.iter().copied().filter(|key| key.filter().tool_argument.is_some())
@@ -149,7 +153,8 @@ fn filters(arguments: &Arguments) -> Result<Filters, Problem> {
     let mut filters = Filters { invocable: arguments.invocable_only.then_some(true), ..Filters::default() };
     for (name, values) in &arguments.filters {
         let Some(key) = filter_keys().find(|key| key.as_str() == name) else {
-            return Err(Problem::bad_request(format!("unknown field `{name}`")));
+            let known = OTHER_FIELDS.into_iter().chain(filter_keys().map(FacetKey::as_str));
+            return Err(Problem::bad_request(format!("unknown field `{name}`")).with_known(known));
         };
         let values = Vec::<String>::deserialize(values)
             .map_err(|error| Problem::bad_request(format!("`{name}` is not a list of strings: {error}")))?;
@@ -347,3 +352,15 @@ fn answer(found: SearchResults, rows: &[Value], is_cut: bool) -> Value {
 
 /// Below this coverage, the best result matches less than half of the query.
 const COVERAGE_WEAK: f32 = 0.5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_argument_is_answered_with_the_known_ones() {
+        let arguments: Arguments = serde_json::from_value(json!({"q": "book flight"})).unwrap();
+        let text = filters(&arguments).err().unwrap().body().in_words();
+        assert!(text.starts_with("unknown field `q`: one of query, ") && text.contains("format"), "{text}");
+    }
+}

@@ -106,7 +106,13 @@ async fn only_the_key_of_the_owner_is_accepted() {
     let unproven =
         post(&world, "/sites/skyhop.example/claim").await.json()["key"].as_str().unwrap().to_owned();
     let path = "/sites/skyhop.example/searches";
-    assert_eq!(with_key(&world, "GET", path, &unproven).await.status, StatusCode::UNAUTHORIZED);
+    let early = with_key(&world, "GET", path, &unproven).await;
+    assert_eq!(early.status, StatusCode::UNAUTHORIZED);
+    assert!(
+        early.text().contains("this key is not valid for skyhop.example: a key of POST"),
+        "{}",
+        early.text()
+    );
     let key = own(&world, "skyhop.example").await;
     let other = own(&world, "weather.example").await;
     assert_eq!(with_key(&world, "GET", path, &key).await.status, StatusCode::OK);

@@ -229,6 +229,9 @@ async fn pages_describe_themselves_to_other_sites() {
         })
     };
     assert!(listed("/sites/skyhop.example") && listed("/docs"));
+    let found = world.get("/search?q=book+flight").await.json();
+    let id = found["results"][0]["id"].as_str().expect("a capability");
+    assert!(listed(&format!("/capabilities/{id}")), "the pages of capabilities");
     assert!(world.get("/robots.txt").await.text().contains("\nSitemap: http"));
 }
 

@@ -11,7 +11,7 @@ use clap::Subcommand;
 use crawler::cli::{CrawlFlags, Settings};
 use indexer::cli::ReaderFlags;
 use settings::command_line::with_flags;
-use settings::{Key, SharedFlags, escape, keys};
+use settings::{DATABASE_URL_VARIABLE, Key, SharedFlags, escape, keys};
 use store::DatabaseUrl;
 use toml::{Table, Value};
 
@@ -119,7 +119,8 @@ fn source(file: Option<&Path>) -> String {
 
 fn print(file: Option<&Path>, out: &mut impl Write) -> anyhow::Result<()> {
     let file: Table = settings::load(file, &Vec::new())?;
-    let variables = settings::variables();
+    let url = settings::database_url_variable().map(|url| (DATABASE_URL_VARIABLE.to_owned(), url));
+    let variables: settings::Variables = url.into_iter().chain(settings::variables()).collect();
     let mut table = "";
     for key in keys() {
         if key.table != table {
@@ -131,11 +132,13 @@ fn print(file: Option<&Path>, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Formats a key as TOML with the source of its value; as a comment if it has no value.
+/// Formats a key as TOML with the source of its value; as a comment if it has no value. The first variable of a key takes precedence.
 fn line(key: &Key, file: &Table, variables: &settings::Variables) -> String {
     let name = key.name;
     let variable = key.variable();
-    let set = variables.iter().find(|(name, _)| *name == variable);
+    let is_database = key.table.is_empty() && name == "database_url";
+    let sets = |of: &str| of == variable || is_database && of == DATABASE_URL_VARIABLE;
+    let set = variables.iter().find(|(of, _)| sets(of));
     let in_file = match key.table {
         "" => file.get(name),
         table => {
@@ -145,7 +148,7 @@ fn line(key: &Key, file: &Table, variables: &settings::Variables) -> String {
         }
     };
     match (set, in_file, key.default) {
-        (Some((_, text)), _, _) => {
+        (Some((variable, text)), _, _) => {
             format!("{name} = {} # from {variable}", toml_value(name, &Value::String(text.clone())))
         }
         (None, Some(value), _) => format!("{name} = {} # from the file", toml_value(name, value)),
@@ -311,6 +314,12 @@ mod tests {
         .unwrap();
         let variables = vec![("AGENTDEX_CRAWLER_DELAY".to_owned(), "9s".to_owned())];
         let lines: Vec<String> = keys().iter().map(|key| line(key, &file, &variables)).collect();
+        let url = (DATABASE_URL_VARIABLE.to_owned(), "postgres://u:secret@h/d".to_owned());
+        let database = keys().into_iter().find(|key| key.name == "database_url").unwrap();
+        assert_eq!(
+            line(&database, &file, &vec![url]),
+            "database_url = \"postgres://u:***@h/d\" # from DATABASE_URL"
+        );
         for expected in [
             "database_url = \"postgres://me:***@host/db\" # from the file",
             "rate = 7 # from the file",

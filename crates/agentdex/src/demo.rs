@@ -52,7 +52,7 @@ pub(crate) async fn run(
     std::fs::write(&seeds_file, seeds.join("\n") + "\n")
         .with_context(|| format!("cannot write {}", seeds_file.display()))?;
     let crawl = crawl_flags(&web, &dir, seeds_file, crawl)?;
-    let resolved = crawler::cli::resolve(shared, &crawl)?;
+    let resolved = crawler::cli::resolve(shared, &crawl)?.continuous()?;
     announcement.print(resolved.output)?;
     let resolved = Settings { crawl: CrawlConfig { lock, ..resolved.crawl }, ..resolved };
     let served = serve::run_on(endpoint, resolved, shared, serve, AfterPass::GoOn).await;

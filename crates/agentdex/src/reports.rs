@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use crawler::cli::UsageError;
 use manifest::SiteName;
 use settings::SharedFlags;
+use settings::command_line::with_flags;
 use store::{ReportFilter, ReportedSite, Store};
 
 use crate::serve;
@@ -63,7 +64,7 @@ pub(crate) async fn run(
                 writeln!(out, "no site is reported")?;
             }
             for site in reported {
-                writeln!(out, "{}", line(&site))?;
+                writeln!(out, "{}", with_flags(&line(&site), &shared.location(store::url_to_type)))?;
             }
         }
         ReportsCommand::List { site, limit } => {
@@ -100,7 +101,7 @@ fn line(reported: &ReportedSite) -> String {
     let next = if *is_suspended {
         "suspended".to_owned()
     } else {
-        format!("agentdex suspend {site} --reason REASON")
+        format!("`agentdex suspend {site} --reason REASON`")
     };
     format!("{site}  {reports} {noun}, the latest {}; {next}", latest_at.format("%Y-%m-%d"))
 }
@@ -137,11 +138,12 @@ mod tests {
             run(&ReportsArgs { command }, &shared, &mut out).await.map(|_| String::from_utf8(out).unwrap())
         };
         let sites = output_of(ReportsCommand::Sites { limit: 9 }).await.unwrap();
-        assert_eq!(
-            sites,
+        let location = shared.location(store::url_to_type);
+        let expected = format!(
             "spam.example  2 reports, the latest 1970-01-01; suspended\n\
-             bad.example  1 report, the latest 1970-01-01; agentdex suspend bad.example --reason REASON\n"
+             bad.example  1 report, the latest 1970-01-01; `agentdex suspend bad.example --reason REASON{location}`\n"
         );
+        assert_eq!(sites, expected);
         let of_spam = Some("spam.example".to_owned());
         let listed = output_of(ReportsCommand::List { site: of_spam.clone(), limit: 9 }).await.unwrap();
         assert_eq!(listed.lines().count(), 2);

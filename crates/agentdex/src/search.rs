@@ -4,10 +4,10 @@ use std::io::{IsTerminal as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use api::{ApiConfig, App, LocalSearchError};
+use api::{ApiConfig, App, LocalResults, LocalSearchError};
 use crawler::cli::UsageError;
 use crawler::output::OutputFormat;
-use indexer::Searcher;
+use indexer::{IndexError, Searcher};
 use serde_json::Value;
 use settings::command_line::with_flags;
 use settings::log::LogLevel;
@@ -73,7 +73,7 @@ pub(crate) async fn run(
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
     let parameters = args.parameters()?;
-    if args.words.is_empty() && args.filter.is_empty() {
+    if args.words.iter().all(|word| word.trim().is_empty()) && args.filter.is_empty() {
         let why = "name what to search for, as in `agentdex search book flight`, or a filter, as in --filter format=awp";
         return Err(UsageError(why.to_owned()).into());
     }
@@ -90,15 +90,20 @@ pub(crate) async fn run(
     app.refresh_index().await;
     let found = api::search(&app, parameters).await;
     let empty = match &found {
-        Ok(page) if page["total"] == 0 => why_empty(&index_dir, &store).await?,
+        Ok(found) if found.page["total"] == 0 => {
+            why_empty(&index_dir, &store).await?.or_else(|| found.has_no_words.then_some(NO_WORDS))
+        }
         _ => None,
     };
     store.close().await;
-    let page = found.map_err(|error| match error {
+    let LocalResults { page, .. } = found.map_err(|error| match error {
         LocalSearchError::Query(why) => anyhow::Error::from(UsageError(why)),
         LocalSearchError::Unavailable(why) => {
             // clients of an API get no paths and reasons of its machine
-            let why = Searcher::open(&index_dir).err().map_or(why, |error| error.to_string());
+            let why = match Searcher::open(&index_dir).err() {
+                Some(IndexError::Missing { dir }) => missing_index(&dir),
+                error => error.map_or(why, |error| error.to_string()),
+            };
             anyhow::anyhow!(why)
         }
     })?;
@@ -115,6 +120,18 @@ pub(crate) async fn run(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shown for a request such as `the` or `!!!`.
+const NO_WORDS: &str =
+    "These words are not searched for. Write what an agent should do, as in `agentdex search book a table`.";
+
+/// What to do without an index, for example after `agentdex check`, which only stores what it finds.
+fn missing_index(dir: &Path) -> String {
+    format!(
+        "there is no index in {}: `agentdex --seeds FILE --contact-email YOU` builds it while it crawls, `indexer rebuild` from what is stored",
+        dir.display()
+    )
 }
 
 /// Why nothing can be found, if the index is empty.
@@ -247,6 +264,15 @@ mod tests {
               "description": "Books a seat.\nPays for it, too, and sends a ticket by mail." },
             { "name": "予約する", "site": "kyoto.example", "kind": "tool", "semantic_types": [], "description": null },
         ]})
+    }
+
+    #[test]
+    fn a_missing_index_is_explained_with_the_commands_that_build_it() {
+        let why = missing_index(Path::new("d/index"));
+        let commands: Vec<&str> = why.split('`').skip(1).step_by(2).collect();
+        let [crawl, rebuild] = commands.as_slice() else { panic!("{why}") };
+        crate::cli::command().try_get_matches_from(crawl.split(' ')).unwrap();
+        assert!(why.contains("d/index") && *rebuild == "indexer rebuild", "{why}");
     }
 
     #[test]

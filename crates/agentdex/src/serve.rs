@@ -14,14 +14,14 @@ use clap::Args;
 use crawler::cli::{CrawlFlags, Settings, SharedSettings, UsageError, Watch};
 use crawler::config::WithoutSeeds;
 use crawler::output::OutputFormat;
-use crawler::{Cancel, CrawlConfig, CrawlError, Crontab, Mode, Progress, STOP_MAX, Schedules, Summary};
+use crawler::{Cancel, CrawlConfig, CrawlError, Mode, Progress, STOP_MAX, Summary};
 use indexer::cli::ReaderFlags;
 use indexer::follow::IndexConfig;
 use indexer::{Embedder, Searcher};
 use runtime::{ReaderProgram, RuntimeHealth};
 use settings::SharedFlags;
 use settings::log::LogLevel;
-use store::{BackgroundTask, Store, TaskMonitor};
+use store::{BackgroundTask, DatabaseUrl, Store, TaskMonitor};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -54,9 +54,6 @@ pub(crate) struct ServeFlags {
 
 /// Poll interval while the index catches up with the crawl.
 const CATCH_UP_POLL: Duration = Duration::from_millis(50);
-
-/// Default schedule of housekeeping while the crawl runs: once an hour, at minute 23.
-const HOUSEKEEPING: &str = "23 * * * *";
 
 /// What the program does after the pass over the seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +107,7 @@ pub(crate) async fn run(
             resolved.crawl.without_seeds = WithoutSeeds::VisitsKnownSites;
             resolved
         }
-        AfterPass::End => resolved,
+        AfterPass::End => resolved.single_pass()?,
     };
     let resolved = locked(resolved)?;
     let endpoint = Endpoint::bind(shared, serve, &resolved.shared.data_dir, health).await?;
@@ -317,7 +314,7 @@ impl Node {
     ) -> anyhow::Result<()> {
         let watch = Watch::new(shared);
         let is_daemon = config.mode == Mode::Daemon;
-        let again = continuous(&config)?;
+        let again = continuous(&config);
         let unprinted = OnceLock::new();
         let show = |news: Progress<'_>| {
             // only after the seeds were read; if that fails, nothing is served
@@ -336,7 +333,7 @@ impl Node {
             return Err(error);
         }
         if is_daemon {
-            return Announcement::Stopped.print(self.output);
+            return self.announce_stop(shared);
         }
         Announcement::Crawled { summary: &summary, reading: &self.reading }.print(self.output)?;
         if cancel.soft.is_cancelled() {
@@ -357,6 +354,18 @@ impl Node {
             }
         };
         crawler::run(again, self.store.clone(), cancel.clone(), &show).await?;
+        self.announce_stop(shared)
+    }
+
+    /// Says that everything is kept, unless the database was removed while its files were open.
+    fn announce_stop(&self, shared: &SharedSettings) -> anyhow::Result<()> {
+        if let DatabaseUrl::Sqlite(path) = &shared.store.url {
+            anyhow::ensure!(
+                path.exists(),
+                "the database {} was removed while the crawl ran: nothing is kept",
+                path.display()
+            );
+        }
         Announcement::Stopped.print(self.output)
     }
 
@@ -438,18 +447,13 @@ pub(crate) async fn has_manifests(store: &Store) -> Result<bool, store::StoreErr
 
 /// The configuration of the crawl after its first pass. It reads only seed files that change from now on.
 #[expect(clippy::disallowed_methods, reason = "the times of files are compared with this machine's clock")]
-fn continuous(pass: &CrawlConfig) -> anyhow::Result<CrawlConfig> {
-    let housekeeping = match &pass.schedules.housekeeping {
-        Some(schedule) => schedule.clone(),
-        None => Crontab::parse(HOUSEKEEPING).map_err(usage)?,
-    };
-    Ok(CrawlConfig {
+fn continuous(pass: &CrawlConfig) -> CrawlConfig {
+    CrawlConfig {
         mode: Mode::Daemon,
         seeds_read_at: Some(Utc::now()),
         revisit_older_than: None,
-        schedules: Schedules { housekeeping: Some(housekeeping), ..pass.schedules.clone() },
         ..pass.clone()
-    })
+    }
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ findings! {
     rule TRUNCATED: Must("document.truncated", "agentdex limits")
         "the body was cut at the size cap while it was fetched" => "Publish a shorter document.";
     rule SYNTAX: Must("json.syntax", "RFC 8259")
-        "the document is not JSON" => "Correct the syntax at the stated position.";
+        "the document is not JSON" => "Correct the document at this place; an editor for JSON marks it.";
     rule DUPLICATE: Should("json.duplicate_name", "RFC 8259 §4")
         "a name occurs twice in one object; the last value counts" => "Keep one of the two.";
     rule TOO_DEEP: Should("json.too_deep", "RFC 8259 §9")

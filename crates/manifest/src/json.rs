@@ -72,9 +72,32 @@ fn not_json(text: &str, error: &serde_json::Error) -> NotJson {
     let offset =
         if at_end { text.len() } else { (before + error.column().saturating_sub(1)).min(text.len()) };
     let reason = error.to_string();
-    let reason = reason.split(" at line ").next().unwrap_or(&reason).to_owned();
+    let reason = in_words(reason.split(" at line ").next().unwrap_or(&reason)).to_owned();
     NotJson { offset, reason }
 }
+
+/// What is wrong, for a person who wrote the document. Reasons of the parser that are not listed are clear already.
+fn in_words(reason: &str) -> &str {
+    let listed = REASONS.iter().find(|(known, _)| reason.starts_with(known));
+    listed.map_or(reason, |(_, words)| words)
+}
+
+/// The beginnings of the parser's reasons.
+const REASONS: [(&str, &str); 13] = [
+    ("EOF while parsing a list", "the document ends before the `]` of a list"),
+    ("EOF while parsing an object", "the document ends before the `}` of an object"),
+    ("EOF while parsing a string", "the document ends before the closing quote of a text"),
+    ("EOF while parsing", "the document ends where a value is missing"),
+    ("trailing characters", "there is text after the end of the document"),
+    ("trailing comma", "there is no value after a comma"),
+    ("key must be a string", "a name has no double quotes"),
+    ("expected `:`", "there is no `:` after a name"),
+    ("expected `,` or `]`", "there is no `,` and no `]` after a value of a list"),
+    ("expected `,` or `}`", "there is no `,` and no `}` after a value of an object"),
+    ("expected ident", "there is a word without double quotes"),
+    ("expected value", "there is no value, or a text without double quotes"),
+    ("control character", "there is a line break or another control character in a text"),
+];
 
 /// The path to the current value, on the stack. A pointer is written only for a note.
 struct Path<'p> {
@@ -315,8 +338,23 @@ mod tests {
 
     #[test]
     fn syntax_errors_have_an_offset() {
-        for (text, offset) in [("{\n \"\"a", 5), ("{} x", 3), ("[1,]", 3), ("{\"a\": 1", 7)] {
-            assert_eq!(parse(text).unwrap_err().offset, offset, "{text}");
+        for (text, offset, reason) in [
+            ("{\n \"\"a", 5, "there is no `:` after a name"),
+            ("{} x", 3, "there is text after the end of the document"),
+            ("[1,]", 3, "there is no value after a comma"),
+            ("[1 2]", 3, "there is no `,` and no `]` after a value of a list"),
+            ("{\"a\": 1 \"b\"}", 8, "there is no `,` and no `}` after a value of an object"),
+            ("{\"a\": 1", 7, "the document ends before the `}` of an object"),
+            ("[\"a\"", 4, "the document ends before the `]` of a list"),
+            ("[\"a", 3, "the document ends before the closing quote of a text"),
+            ("{\"a\":", 5, "the document ends where a value is missing"),
+            ("{a: 1}", 1, "a name has no double quotes"),
+            ("[trua]", 4, "there is a word without double quotes"),
+            ("[yes]", 1, "there is no value, or a text without double quotes"),
+            ("[\"a\nb\"]", 3, "there is a line break or another control character in a text"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!((error.offset, error.reason.as_str()), (offset, reason), "{text}");
         }
     }
 

@@ -13,9 +13,9 @@ use crate::model::Finding;
 use crate::text;
 
 /// The line and column of each finding, from 1, columns in characters: the position of a syntax error, or else of the value at the JSON
-/// pointer. `None` if the bytes are not JSON or no value is at the pointer.
+/// pointer. In a text of lines `Key: value`, as agents.txt, it is the position of the line. `None` if there is no value at the pointer.
 ///
-/// The text is scanned once for each level of the pointers, independent of the number of findings.
+/// JSON is scanned once for each level of the pointers, and lines once, independent of the number of findings.
 pub fn finding_positions(bytes: &[u8], findings: &[Finding]) -> Vec<Option<(usize, usize)>> {
     let mut offsets = vec![None; findings.len()];
     let text = match decode(bytes) {
@@ -119,8 +119,72 @@ fn positions(text: &str, pointers: &[&str]) -> Vec<Option<usize>> {
     }
     if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
         walk(text, raw, &root, &mut offsets);
+    } else {
+        let lines = keyed_lines(text);
+        for (offset, pointer) in offsets.iter_mut().zip(pointers) {
+            *offset = line_at(&lines, pointer);
+        }
     }
     offsets
+}
+
+/// Maximum number of lines with a key that are compared with pointers.
+const KEYED_LINES_MAX: usize = 2_000;
+
+/// A line `Key: value` that is neither a comment nor indented below another one.
+struct KeyedLine<'t> {
+    offset: usize,
+    is_indented: bool,
+    /// In lower case, without hyphens and underscores.
+    key: String,
+    value: &'t str,
+}
+
+fn keyed_lines(text: &str) -> Vec<KeyedLine<'_>> {
+    let mut end = 0;
+    let lines = text.split_inclusive('\n').filter_map(|line| {
+        let start = end;
+        end += line.len();
+        let trimmed = line.trim_start();
+        let (key, value) = trimmed.split_once(':').filter(|_| !trimmed.starts_with('#'))?;
+        let offset = start + line.len() - trimmed.len();
+        Some(KeyedLine { offset, is_indented: offset > start, key: plain_key(key), value: value.trim() })
+    });
+    lines.take(KEYED_LINES_MAX).collect()
+}
+
+fn plain_key(key: &str) -> String {
+    key.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// The line that became the value at a pointer: `/capabilities/1/method` is in the second block of `Capability:`, and `/site/name` is the
+/// line `Site-Name:`. A value that has no line of its own is at the line that contains it.
+fn line_at(lines: &[KeyedLine<'_>], pointer: &str) -> Option<usize> {
+    let steps: Vec<&str> = pointer.split('/').skip(1).collect();
+    let top = |key: &str| lines.iter().find(|line| !line.is_indented && line.key == key);
+    let block = match *steps.as_slice() {
+        ["capabilities", index, ..] => {
+            let index = index.parse().ok()?;
+            lines
+                .iter()
+                .enumerate()
+                .filter(|(_, line)| !line.is_indented && line.key == "capability")
+                .nth(index)
+        }
+        ["agents", agent, ..] => {
+            lines.iter().enumerate().find(|(_, line)| line.key == "agent" && line.value == agent)
+        }
+        [first, ..] => {
+            let whole = steps.iter().map(|step| plain_key(step)).collect::<String>();
+            return top(&whole).or_else(|| top(&plain_key(first))).map(|line| line.offset);
+        }
+        [] => None,
+    };
+    let (at, head) = block?;
+    let mut body = lines.get(at + 1..)?.iter().take_while(|line| line.is_indented);
+    let member = steps.get(2).map(|step| plain_key(step));
+    let line = member.and_then(|key| body.find(|line| line.key == key));
+    Some(line.unwrap_or(head).offset)
 }
 
 fn walk(text: &str, raw: &RawValue, wanted: &PointerTree, offsets: &mut [Option<usize>]) {
@@ -208,6 +272,26 @@ mod tests {
         assert_eq!(position(text, "/ä/1/a~1b"), Some((3, 13)));
         assert_eq!(position(text, "/none"), None);
         assert_eq!(position("{", ""), None);
+    }
+
+    #[test]
+    fn pointers_into_lines_are_the_positions_of_the_lines() {
+        let text = "# Site-Name: no\nSite-Name: A\nRate_Limit: x\nCapability: a\n  Method: GET\nCapability: b\n  Auth: none\n\
+                    \tMethod: FETCH\nAgent: bot\n  Capabilities: c\n";
+        for (pointer, at) in [
+            ("/site/name", Some((2, 1))),
+            ("/rate-limit", Some((3, 1))),
+            ("/rateLimit/requests", Some((3, 1))),
+            ("/capabilities/0/method", Some((5, 3))),
+            ("/capabilities/1/method", Some((8, 2))),
+            ("/capabilities/1/endpoint", Some((6, 1))),
+            ("/capabilities/2", None),
+            ("/agents/bot/capabilities/0", Some((10, 3))),
+            ("/site/url", None),
+            ("", None),
+        ] {
+            assert_eq!(position(text, pointer), at, "{pointer}");
+        }
     }
 
     #[test]

@@ -77,6 +77,7 @@ pub fn explained(whole: &mut Command, error: clap::Error, words: &[OsString]) ->
         ErrorKind::InvalidSubcommand => of_subcommand(whole, error, &words),
         ErrorKind::InvalidValue => of_choice(error),
         ErrorKind::ValueValidation => of_value(whole, error),
+        ErrorKind::DisplayHelp => of_help(whole, error, &words),
         _ => error,
     }
 }
@@ -138,11 +139,27 @@ fn instead_of_short_flags(whole: &Command, typed: &str, words: &[&str]) -> Optio
     if has_flag(whole, name) {
         return Some(format!("write --{name}, with two dashes"));
     }
+    quoted_query(whole, word, words)
+}
+
+/// The command with its query in quotes, if the word with a dash is a part of the query of `search`.
+fn quoted_query(whole: &Command, word: &str, words: &[&str]) -> Option<String> {
     let (_, query) = words.split_at_checked(words.iter().position(|word| *word == "search")? + 1)?;
     let query: Vec<&str> = query.iter().take_while(|word| !word.starts_with("--")).copied().collect();
-    query.contains(word).then(|| {
+    query.contains(&word).then(|| {
         format!("quote the query: {} search '{}'", whole.get_name(), query.join(" ").replace('\'', r"'\''"))
     })
+}
+
+/// `clap` reads an excluded word of a query, such as -hotel, as -h.
+fn of_help(whole: &Command, error: clap::Error, words: &[&str]) -> clap::Error {
+    let word = words.iter().find(|word| word.starts_with("-h") && word.len() > 2);
+    let Some((word, tip)) = word.and_then(|word| Some((word, quoted_query(whole, word, words)?))) else {
+        return error;
+    };
+    let mut error = clap::Error::new(ErrorKind::UnknownArgument).with_cmd(whole);
+    error.insert(ContextKind::InvalidArg, ContextValue::String((*word).to_owned()));
+    with_tip(error, tip)
 }
 
 fn has_flag(whole: &Command, name: &str) -> bool {
@@ -332,6 +349,7 @@ mod tests {
             (&["version"], "write agentdex --version"),
             (&["-version"], "write --version, with two dashes"),
             (&["search", "book", "-flight"], "quote the query: agentdex search 'book -flight'"),
+            (&["search", "flight", "-hotel"], "quote the query: agentdex search 'flight -hotel'"),
             (&["search", "it's", "-flight", "--limit"], r"agentdex search 'it'\''s -flight'"),
             (&["--only", "dsn"], "'dns'"),
             (&["--sedes", "x"], "'--seeds'"),

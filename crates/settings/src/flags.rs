@@ -12,7 +12,7 @@ use crate::secret::secret;
 
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
 /// The environment variable with the URL of the database. Other programs use the same name.
-const DATABASE_URL_VARIABLE: &str = "DATABASE_URL";
+pub const DATABASE_URL_VARIABLE: &str = "DATABASE_URL";
 
 /// Flags of every agentdex program.
 #[derive(Debug, Clone, Default, Args)]
@@ -55,7 +55,7 @@ impl SharedFlags {
         in_file: Option<String>,
         url_file: Option<&Path>,
     ) -> Result<Option<String>, SettingsError> {
-        self.database_url_or(environment::variable(DATABASE_URL_VARIABLE), in_file, url_file)
+        self.database_url_or(database_url_variable(), in_file, url_file)
     }
 
     fn database_url_or(
@@ -87,12 +87,11 @@ impl SharedFlags {
 
     /// A sentence for errors about the database, if `DATABASE_URL` is set although a data directory was given as a flag.
     pub fn variable_note(&self) -> Option<&'static str> {
-        self.variable_note_with(environment::variable(DATABASE_URL_VARIABLE))
+        self.variable_note_with(database_url_variable())
     }
 
     fn variable_note_with(&self, variable: Option<String>) -> Option<&'static str> {
-        let is_set = variable.is_some_and(|url| !url.is_empty());
-        (is_set && self.data_dir.is_some() && self.database_url.is_none())
+        (variable.is_some() && self.data_dir.is_some() && self.database_url.is_none())
             .then_some("DATABASE_URL is set, and --data-dir does not change that: unset it to use the database of that directory")
     }
 
@@ -105,6 +104,11 @@ impl SharedFlags {
             (false, _) => default.next().next(),
         }
     }
+}
+
+/// The URL in `DATABASE_URL`, which overrides the file and `AGENTDEX_DATABASE_URL`. An empty variable counts as not set.
+pub fn database_url_variable() -> Option<String> {
+    environment::variable(DATABASE_URL_VARIABLE).filter(|url| !url.is_empty())
 }
 
 #[cfg(test)]
@@ -157,12 +161,9 @@ mod tests {
         };
         let variable = Some("postgres://host/db");
         assert!(note(Some("d"), None, variable));
-        for (dir, url, variable) in [
-            (None, None, variable),
-            (Some("d"), variable, variable),
-            (Some("d"), None, None),
-            (Some("d"), None, Some("")),
-        ] {
+        for (dir, url, variable) in
+            [(None, None, variable), (Some("d"), variable, variable), (Some("d"), None, None)]
+        {
             assert!(!note(dir, url, variable), "{dir:?} {url:?} {variable:?}");
         }
     }

@@ -97,6 +97,11 @@ pub enum StoreError {
     /// This user has no permission to search the directory of the database.
     #[error("cannot look for the database {}: {reason}; run this as the user that wrote it, or name another --data-dir", path.display())]
     NotSearchable { path: PathBuf, reason: String },
+    #[error("the data directory {} is a file; choose another with --data-dir", dir.display())]
+    DirIsFile { dir: PathBuf },
+    /// The content of the file contradicts itself, for example because it was cut off.
+    #[error("the database {} is damaged: restore a backup, or move it away to begin again", path.display())]
+    Damaged { path: PathBuf },
     #[error("{} is not a SQLite database: move it away, or name another --data-dir", path.display())]
     NotADatabase { path: PathBuf },
     #[error("the disk of the database is full, {operation} was rolled back: free some space")]

@@ -282,17 +282,21 @@ fn unusable(path: &Path, error: &sqlx::Error) -> StoreError {
     let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
     match code.as_deref() {
         Some(NOT_A_DATABASE) => StoreError::NotADatabase { path: path.to_owned() },
+        Some(DAMAGED) => StoreError::Damaged { path: path.to_owned() },
         _ => not_writable(path, error),
     }
 }
 
+/// The result code `SQLITE_CORRUPT`.
+const DAMAGED: &str = "11";
 /// The result code `SQLITE_NOTADB`.
 const NOT_A_DATABASE: &str = "26";
 
 fn not_writable(path: &Path, reason: &impl ToString) -> StoreError {
-    let file = path.parent().filter(|dir| dir.is_file());
-    let reason = file.map_or_else(|| reason.to_string(), |file| format!("{} is a file", file.display()));
-    StoreError::NotWritable { path: path.to_owned(), reason }
+    match path.parent().filter(|dir| dir.is_file()) {
+        Some(dir) => StoreError::DirIsFile { dir: dir.to_owned() },
+        None => StoreError::NotWritable { path: path.to_owned(), reason: reason.to_string() },
+    }
 }
 
 /// The lock ends when the file is closed or the process ends.

@@ -27,7 +27,12 @@ pub enum Verdict {
 impl Verdict {
     /// The verdict for a first response with this outcome, for a manifest that the last visits found.
     pub fn of_first(outcome: FetchOutcome) -> Self {
-        verdict_of_fetch(outcome, 1)
+        Self::after(outcome, 0)
+    }
+
+    /// The verdict for a response with this outcome, after this number of consecutive responses without the manifest.
+    pub fn after(outcome: FetchOutcome, misses_in_row: u32) -> Self {
+        verdict_of_fetch(outcome, misses_in_row.saturating_add(1))
     }
 }
 

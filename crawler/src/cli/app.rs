@@ -17,6 +17,7 @@ use super::report::{self, Audience};
 use super::settings::{Settings, log_level, resolve};
 use super::watch::Watch;
 use super::{commands, explain, paths, reader_keys, shown, status};
+use crate::config::Mode;
 use crate::output::{self, OutputFormat};
 use crate::worker::{Cancel, STOP_MAX};
 use crate::{CrawlError, UsageError};
@@ -77,11 +78,11 @@ fn work(command: Option<Command>, settings: Settings, flags: SharedFlags) -> any
 }
 
 async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
-    match command {
-        Some(command) => perform(command, settings).await,
-        None if settings.dry_run => commands::dry_run(&settings).await,
-        None => crawl(settings, flags).await,
+    if let Some(command) = command {
+        return perform(command, settings).await;
     }
+    let settings = if settings.crawl.mode == Mode::Daemon { settings } else { settings.single_pass()? };
+    if settings.dry_run { commands::dry_run(&settings).await } else { crawl(settings, flags).await }
 }
 
 /// Performs a subcommand.
@@ -98,18 +99,21 @@ pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()>
         DatabaseUse::New => Store::open(config).await?,
     };
     let (database, output) = (config.url.absolute(), settings.output);
+    let location = settings.shared.location.clone();
     let done = match command {
         Command::Explain { domain, visits } => explain::run(&store, &domain, visits, output).await,
         Command::Check { domain } => commands::check(settings, store.clone(), &domain).await,
         Command::Block { domains, reason } => commands::block(&store, &database, &domains, &reason).await,
-        Command::Unblock { domains } => commands::unblock(&store, &database, &domains).await,
+        Command::Unblock { domains } => commands::unblock(&store, &database, &domains, &location).await,
         Command::Suspend { domains, reason, note } => {
             commands::suspend(&store, &database, &domains, (reason, &note)).await
         }
-        Command::Unsuspend { domains } => commands::unsuspend(&store, &database, &domains).await,
+        Command::Unsuspend { domains } => commands::unsuspend(&store, &database, &domains, &location).await,
         Command::Status => status::run(&store, &database, output).await,
         Command::Paths => paths::run(&store, output).await,
-        Command::Keys { command: Some(command) } => reader_keys::run(&store, &command, output).await,
+        Command::Keys { command: Some(command) } => {
+            reader_keys::run(&store, &command, output, &location).await
+        }
         Command::Keys { command: None } | Command::ReadDocument => Ok(()),
     };
     store.close().await;
@@ -143,12 +147,15 @@ async fn crawl(settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
     crawled
 }
 
+/// Checks each source of seeds before anything is created or listed.
+pub(super) fn check_sources(settings: &Settings) -> Result<(), CrawlError> {
+    let scope = settings.crawl.egress.own_networks.site_scope();
+    Ok(settings.crawl.seeds.iter().try_for_each(|source| source.check_usable(scope))?)
+}
+
 /// Checks that there are seeds before anything is created. Without seeds, only the sites of an earlier crawl can be visited.
 async fn check_seeds(settings: &Settings) -> Result<(), CrawlError> {
-    let scope = settings.crawl.egress.own_networks.site_scope();
-    for source in &settings.crawl.seeds {
-        source.check_usable(scope)?;
-    }
+    check_sources(settings)?;
     if settings.crawl.seeds.is_empty() {
         let schema = Store::existing_schema(&settings.shared.store).await;
         if schema.is_err_and(|error| error.is_missing()) {

@@ -7,11 +7,12 @@ use anyhow::Context;
 use chrono::{DateTime, Utc};
 use egress::EgressSettings;
 use manifest::{Finding, Host, ManifestUrl, SiteName, SiteScope};
-use policy::AbuseReason;
+use policy::{AbuseReason, FetchOutcome, VisitEnd};
 use store::{
-    BlockOutcome, DatabaseUrl, Seed, SeedOrigin, Store, StoreError, StoredManifest, SuspensionOutcome,
-    SuspensionRecord, VisitReport,
+    BlockOutcome, DatabaseUrl, FetchReport, OUTAGE, Seed, SeedOrigin, Store, StoreError, StoredManifest,
+    SuspensionOutcome, SuspensionRecord, VisitReport,
 };
+use tokio::time::Instant;
 
 use super::flags::Command;
 use super::report::{self, counted, plural};
@@ -30,25 +31,43 @@ const FINDINGS_MAX: usize = 50;
 const OTHER_VISIT_POLLS: u32 = 240;
 const OTHER_VISIT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
+/// How long `check` waits while the database is unavailable: longer than a restart of a server takes.
+const OUTAGE_MAX: Duration = Duration::from_secs(30);
+const OUTAGE_POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Waits for an outage of the database that lasts for [`OUTAGE_MAX`].
+async fn lasting_outage() {
+    let mut began = Instant::now();
+    while began.elapsed() < OUTAGE_MAX {
+        tokio::time::sleep(OUTAGE_POLL_INTERVAL).await;
+        if !OUTAGE.is_on() {
+            began = Instant::now();
+        }
+    }
+}
+
 /// Visits a site now and shows its manifests. If another crawler takes the site first, its visit is shown.
 pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> anyhow::Result<()> {
     let seed = seed_to_check(&settings, domain)?;
     settings.warn_about_contact_to(&seed.host);
     let site = seed.host.site();
-    let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
-    anyhow::ensure!(
-        blocked.is_empty(),
-        "{site} is not visited: it is blocked or suspended; see `{0} unblock` and `{0} unsuspend`",
-        super::app::program()
-    );
+    refuse_excluded(&store, &site).await?;
     let (output, location) = (settings.output, settings.shared.location.clone());
     let began = clock::now();
     let watch = Watch::new(&settings.shared);
     let progress = |update: Progress<'_>| watch.show(&update);
     let cancel = Cancel::on_signals(STOP_MAX)?;
-    let checked = crate::check(settings.crawl, store.clone(), cancel.clone(), seed, &progress).await;
+    let checked = tokio::select! {
+        checked = crate::check(settings.crawl, store.clone(), cancel.clone(), seed, &progress) => checked.map(Some),
+        () = lasting_outage() => Ok(None),
+    };
     watch.finish();
-    let summary = checked?;
+    let Some(summary) = checked? else {
+        anyhow::bail!(
+            "{site} was not checked: the database has been unavailable for {} s; the log has the reason",
+            OUTAGE_MAX.as_secs()
+        );
+    };
     let is_elsewhere = summary.sites_visited == 0 && summary.parked.is_empty() && !cancel.soft.is_cancelled();
     if is_elsewhere && output == OutputFormat::Text {
         output::line(&format!("{site}: another crawler is visiting it; waiting for the end of that visit"))?;
@@ -63,31 +82,26 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
         let value = serde_json::json!({ "site": site, "visit": summary, "manifests": manifests });
         return Ok(output::json(&value)?);
     }
-    output::line(&match (summary.parked.first(), &visit) {
+    let outcome = match (summary.parked.first(), &visit) {
         (Some(parked), _) => format!("{site}: the visit waits: {}", parked.reason),
-        (None, Some(visit)) => {
-            let requests = report::requests_in_words(visit.end, visit.requests.into());
-            let named = SiteAndHost::of_report(&site, &visit.fetches);
-            format!("{named}: {}; {requests}", visit.end.description())
-        }
-        (None, None) => {
-            let text = format!(
-                "{site}: another crawler is visiting it; when the visit has ended, `{} explain {site}` shows it",
-                super::app::program()
-            );
-            with_flags(&text, &location)
-        }
-    })?;
+        (None, Some(visit)) => visit.in_words(&site),
+        (None, None) => format!(
+            "{site}: another crawler is visiting it; when the visit has ended, `{} explain {site}` shows it",
+            super::app::program()
+        ),
+    };
+    output::line(&with_flags(&outcome, &location))?;
+    let visit = visit.map(|checked| checked.visit);
     if let Some(advice) = visit.as_ref().and_then(|visit| report::advice(visit.end)) {
-        output::line(&with_flags(advice, &location))?;
+        output::line(&with_flags(advice.text, &location))?;
     }
     if let Some(nothing) =
-        visit.filter(|_| manifests.is_empty()).and_then(|visit| nothing_found(&site, &visit))
+        visit.as_ref().filter(|_| manifests.is_empty()).and_then(|visit| nothing_found(&site, visit))
     {
-        output::line(&nothing)?;
+        output::line(&with_flags(&nothing, &location))?;
     }
     for stored in &manifests {
-        show(stored)?;
+        show(stored, fresh_words(visit.as_ref(), &stored.manifest.url))?;
     }
     Ok(())
 }
@@ -101,10 +115,11 @@ pub(super) fn check_names(command: &Command, settings: &Settings) -> Result<(), 
     }
 }
 
-/// Parses the site or URL that is to be visited.
+/// Parses the site or URL that is to be visited. `http` is read as `https`, as in lists of seeds.
 fn seed_to_check(settings: &Settings, domain: &str) -> Result<Seed, UsageError> {
     let egress = &settings.crawl.egress;
-    let seed = seed_of(domain, egress.own_networks.site_scope())?;
+    let https = domain.strip_prefix("http://").map(|rest| format!("https://{rest}"));
+    let seed = seed_of(https.as_deref().unwrap_or(domain), egress.own_networks.site_scope())?;
     refuse_demo_host(&seed.host, egress)?;
     Ok(seed)
 }
@@ -139,18 +154,64 @@ fn nothing_found(site: &SiteName, visit: &VisitReport) -> Option<String> {
     })
 }
 
+/// Refuses a site that the operator has excluded.
+async fn refuse_excluded(store: &Store, site: &SiteName) -> anyhow::Result<()> {
+    if store.blocked_among(std::slice::from_ref(site)).await?.is_empty() {
+        return Ok(());
+    }
+    let known = store.site_report(site, 1).await?;
+    let is_suspended = known.is_some_and(|known| known.suspended.is_some());
+    let (is, command) = if is_suspended { ("suspended", "unsuspend") } else { ("blocked", "unblock") };
+    let program = super::app::program();
+    anyhow::bail!("{site} is not visited: it is {is}; `{program} {command} {site}` allows visits again")
+}
+
+/// The visit that `check` shows.
+struct CheckVisit {
+    visit: VisitReport,
+    next_visit_at: Option<DateTime<Utc>>,
+}
+
+impl CheckVisit {
+    /// How the visit ended and, if the site asked for a delay, when the next one is.
+    fn in_words(&self, site: &SiteName) -> String {
+        let Self { visit, next_visit_at } = self;
+        let requests = report::requests_in_words(visit.end, visit.requests.into());
+        let named = SiteAndHost::of_report(site, &visit.fetches);
+        let next = next_visit_at.filter(|_| visit.end == VisitEnd::RateLimited);
+        let next = next.map(|at| format!("; the next visit is at {}", at.format("%Y-%m-%d %H:%M:%S UTC")));
+        let fresh = visit.fetches.iter().filter(|fetch| fetch.outcome == FetchOutcome::Fresh).count();
+        let fresh = match fresh {
+            0 => String::new(),
+            1 => "; 1 document was not requested, because its copy is fresh".to_owned(),
+            many => format!("; {many} documents were not requested, because their copies are fresh"),
+        };
+        format!("{named}: {}; {requests}{fresh}{}", visit.end.description(), next.unwrap_or_default())
+    }
+}
+
+/// Until when the copy of a document is fresh, if the visit did not request it for this reason.
+fn fresh_words<'v>(visit: Option<&'v VisitReport>, url: &ManifestUrl) -> Option<&'v str> {
+    let is_fresh = |fetch: &&FetchReport| fetch.outcome == FetchOutcome::Fresh && fetch.url == *url;
+    let fetch = visit?.fetches.iter().find(is_fresh)?;
+    Some(fetch.reason.as_deref().unwrap_or("fresh"))
+}
+
 /// Waits for a visit that ends after `began`, and returns it.
 async fn visit_since(
     store: &Store,
     site: &SiteName,
     began: DateTime<Utc>,
     polls: u32,
-) -> Result<Option<VisitReport>, StoreError> {
+) -> Result<Option<CheckVisit>, StoreError> {
     for poll in 0..=polls {
         let known = store.site_report(site, 1).await?;
-        let visit = known.and_then(|known| known.visits.into_iter().next());
-        if let Some(visit) = visit.filter(|visit| visit.ended_at >= began) {
-            return Ok(Some(visit));
+        let last = known.and_then(|known| {
+            let next_visit_at = known.summary.next_visit_at;
+            known.visits.into_iter().next().map(|visit| CheckVisit { visit, next_visit_at })
+        });
+        if let Some(last) = last.filter(|last| last.visit.ended_at >= began) {
+            return Ok(Some(last));
         }
         if poll < polls {
             tokio::time::sleep(OTHER_VISIT_POLL_INTERVAL).await;
@@ -159,7 +220,8 @@ async fn visit_since(
     Ok(None)
 }
 
-fn show(stored: &StoredManifest) -> std::io::Result<()> {
+/// Shows a manifest. `fresh` says until when its copy is fresh, if it was not requested.
+fn show(stored: &StoredManifest, fresh: Option<&str>) -> std::io::Result<()> {
     let manifest = &stored.manifest;
     output::text("")?;
     let named_by = if stored.is_of_site() { "" } else { ", named only by others" };
@@ -171,6 +233,9 @@ fn show(stored: &StoredManifest) -> std::io::Result<()> {
         plural(manifest.capabilities.len() as u64, "capability", "capabilities"),
         counted(manifest.findings.len() as u64, "finding")
     ))?;
+    if let Some(fresh) = fresh {
+        output::line(&format!("  not requested: its copy is {fresh}"))?;
+    }
     for finding in manifest.findings.iter().take(FINDINGS_MAX) {
         finding_lines(finding).iter().try_for_each(|line| output::line(line))?;
     }
@@ -201,6 +266,7 @@ pub(super) fn keys(settings: &Settings) -> anyhow::Result<()> {
 
 /// Lists what a pass would request. If there is no database, only the seeds are planned. Creates no database.
 pub(super) async fn dry_run(settings: &Settings) -> anyhow::Result<()> {
+    super::app::check_sources(settings)?;
     let store = match Store::open_existing(&settings.shared.store).await {
         Ok(store) => Some(store),
         Err(error) if error.is_missing() => {
@@ -246,12 +312,17 @@ pub(super) async fn block(
     Ok(())
 }
 
-/// Allows sites again.
-pub(super) async fn unblock(store: &Store, database: &DatabaseUrl, domains: &[String]) -> anyhow::Result<()> {
+/// Allows sites again. `location` are the flags of the data, which suggested commands repeat.
+pub(super) async fn unblock(
+    store: &Store,
+    database: &DatabaseUrl,
+    domains: &[String],
+    location: &str,
+) -> anyhow::Result<()> {
     for site in sites(domains)? {
         let was_blocked = store.site_unblock(&site, clock::now()).await?;
         output::line(&if was_blocked {
-            let note = unvisited_note(store, &site).await?;
+            let note = unvisited_note(store, &site, location).await?;
             format!("{site} may be visited again, in {database}{note}")
         } else {
             format!("{site} was not blocked in {database}")
@@ -292,11 +363,12 @@ pub(super) async fn unsuspend(
     store: &Store,
     database: &DatabaseUrl,
     domains: &[String],
+    location: &str,
 ) -> anyhow::Result<()> {
     for site in sites(domains)? {
         let was_suspended = store.site_unsuspend(&site, clock::now()).await?;
         output::line(&if was_suspended {
-            let note = unvisited_note(store, &site).await?;
+            let note = unvisited_note(store, &site, location).await?;
             format!("{site} is no longer suspended, in {database}{note}")
         } else {
             format!("{site} was not suspended in {database}")
@@ -312,21 +384,22 @@ async fn unknown_note(store: &Store, site: &SiteName) -> Result<&'static str, St
 }
 
 /// Why a site is still not visited after its block or its suspension was lifted. Empty if it is visited.
-async fn unvisited_note(store: &Store, site: &SiteName) -> Result<String, StoreError> {
+async fn unvisited_note(store: &Store, site: &SiteName, location: &str) -> Result<String, StoreError> {
     let known = store.site_report(site, 1).await?;
     let program = super::app::program();
-    Ok(match known {
-        Some(known) if known.blocked.is_some() => format!("; it stays blocked: {program} unblock {site}"),
+    let note = match known {
+        Some(known) if known.blocked.is_some() => format!("; it stays blocked: `{program} unblock {site}`"),
         Some(known) if known.suspended.is_some() => {
-            format!("; it stays suspended: {program} unsuspend {site}")
+            format!("; it stays suspended: `{program} unsuspend {site}`")
         }
         Some(known) if known.summary.next_visit_at.is_none() => {
             format!(
-                "; no visit is planned: {program} check {site} visits it now, and reading a list that names it plans a visit"
+                "; no visit is planned: `{program} check {site}` visits it now, and reading a list that names it plans a visit"
             )
         }
         _ => String::new(),
-    })
+    };
+    Ok(with_flags(&note, location))
 }
 
 /// Parses all names or none, so that a typo in the last name does not leave the first sites changed.

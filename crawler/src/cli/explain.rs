@@ -26,6 +26,7 @@ use super::report::{counted, plural, requests_in_words};
 use crate::clock;
 use crate::output::{self, OutputFormat};
 use crate::priors::PathPriors;
+use crate::summary::SiteAndHost;
 use crate::visit::{ParkedPlan, is_without_evidence, next_paths, parked_plan, parked_robots};
 
 /// Minimum number of fetches without a result that are shown as one entry. Fewer are shown one by one.
@@ -56,7 +57,7 @@ pub(super) async fn run(
     }
     let Some(Explained { report: known, paths }) = known else {
         anyhow::bail!(
-            "{site} is not known here: it was neither seeded nor linked to; {} check {site} visits it now, \
+            "{site} is not known here: it was neither seeded nor linked to; `{} check {site}` visits it now, \
              --seeds adds it, and --data-dir or --database-url name another database",
             super::app::program()
         )
@@ -184,6 +185,12 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
             suspended.reason,
             suspended.reason.description()
         ));
+    }
+    let failed = report.visits.first().filter(|visit| visit.end.is_failure());
+    if let Some((visit, host)) =
+        failed.and_then(|visit| Some((visit, SiteAndHost::of_report(&summary.name, &visit.fetches).host?)))
+    {
+        lines.push(format!("The last visit failed at {host}: {}", visit.end.description()));
     }
     lines.push(next_visit(report));
     lines.extend(parked_plan(&report.state).iter().map(parked_line));

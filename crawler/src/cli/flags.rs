@@ -112,16 +112,16 @@ pub struct OperatorFlags {
     /// Serve metrics for Prometheus
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<std::net::SocketAddr>,
-    /// When a daemon reads its seeds again, as five crontab fields in UTC
+    /// When a crawl that keeps running reads its seeds again, as five crontab fields in UTC
     #[arg(long, value_name = "CRONTAB")]
     pub schedule_seeds: Option<String>,
-    /// When a daemon removes expired data
+    /// When it removes expired data
     #[arg(long, value_name = "CRONTAB")]
     pub schedule_housekeeping: Option<String>,
-    /// When a daemon logs the state of the crawl
+    /// When it logs its state
     #[arg(long, value_name = "CRONTAB")]
     pub schedule_report: Option<String>,
-    /// How long a daemon keeps changes in the feed that every registered reader has read [default: forever]
+    /// How long it keeps changes in the feed that every registered reader has read [default: forever]
     #[arg(long, value_name = "DURATION")]
     pub retain_feed: Option<String>,
     /// How long it keeps versions of manifests that are no longer current [default: forever]
@@ -203,7 +203,7 @@ pub enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DatabaseUse {
     None,
-    /// An existing database. The command affects only crawls with this database, so it does not create one.
+    /// An existing database. The command affects only programs with this database, so it does not create one.
     Existing,
     /// Any database. The command stores something, and creates the database if it does not exist.
     New,
@@ -214,7 +214,7 @@ impl Command {
     pub(super) const fn database(&self) -> DatabaseUse {
         match self {
             Self::Keys { command: None } | Self::ReadDocument => DatabaseUse::None,
-            Self::Keys { command: Some(KeysCommand::List | KeysCommand::Revoke { .. }) }
+            Self::Keys { command: Some(_) }
             | Self::Explain { .. }
             | Self::Status
             | Self::Paths
@@ -222,7 +222,7 @@ impl Command {
             | Self::Unblock { .. }
             | Self::Suspend { .. }
             | Self::Unsuspend { .. } => DatabaseUse::Existing,
-            Self::Keys { command: Some(KeysCommand::Add { .. }) } | Self::Check { .. } => DatabaseUse::New,
+            Self::Check { .. } => DatabaseUse::New,
         }
     }
 }

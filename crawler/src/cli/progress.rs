@@ -156,6 +156,11 @@ impl Shown {
         }
     }
 
+    /// The display while the database is unavailable: nothing is sent, so there is no estimate.
+    pub(super) fn in_outage(self) -> Self {
+        Self { time_left: None, waits: "waiting for the database".to_owned(), ..self }
+    }
+
     /// Whether there is something to report: a visit, or sites that are due.
     pub(super) fn has_begun(&self) -> bool {
         self.sites_done > 0 || self.has_open || self.sites_known.is_some_and(|known| known > 0)
@@ -250,6 +255,9 @@ mod tests {
         assert_eq!(first.time_left, Some(Duration::from_secs(90)));
         assert_eq!(first.head(), "0 of 20 sites done, 2.0 requests/s, about 1 min 30 s left");
         assert_eq!(first.details(), "waiting: 3 for the delays of their sites, 1 for an answer");
+        let unavailable = first.clone().in_outage();
+        assert_eq!(unavailable.head(), "0 of 20 sites done, 2.0 requests/s");
+        assert_eq!(unavailable.details(), "waiting for the database");
         // 16 visits of 10 requests have ended
         let rest = ActivityCounts { requests: 180, begun: 4, planned: 20, longest, ..nothing };
         let later = shown(&mut rate, 16, rest, start + Duration::from_secs(50));

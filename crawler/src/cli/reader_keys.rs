@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use ::settings::command_line::with_flags;
 use clap::Subcommand;
 use policy::key::{IssuedKey, KEY_BYTES, KeyKind};
 use store::{READER_KEYS_MAX, ReaderKey, ReaderKeyOutcome, Store};
@@ -32,10 +33,16 @@ pub enum KeysCommand {
     },
 }
 
-pub(super) async fn run(store: &Store, command: &KeysCommand, format: OutputFormat) -> anyhow::Result<()> {
+/// `location` are the flags of the data, which suggested commands repeat.
+pub(super) async fn run(
+    store: &Store,
+    command: &KeysCommand,
+    format: OutputFormat,
+    location: &str,
+) -> anyhow::Result<()> {
     match command {
         KeysCommand::Add { name, reads_per_second } => add(store, name, *reads_per_second, format).await,
-        KeysCommand::List => list(store, format).await,
+        KeysCommand::List => list(store, format, location).await,
         KeysCommand::Revoke { name } => {
             if store.reader_key_revoke(name).await? {
                 return Ok(output::line(&format!("the key of {name} is revoked"))?);
@@ -85,7 +92,7 @@ async fn add(
     }
 }
 
-async fn list(store: &Store, format: OutputFormat) -> anyhow::Result<()> {
+async fn list(store: &Store, format: OutputFormat, location: &str) -> anyhow::Result<()> {
     let keys = store.reader_keys().await?;
     if format == OutputFormat::Json {
         let listed: Vec<_> = keys
@@ -99,7 +106,8 @@ async fn list(store: &Store, format: OutputFormat) -> anyhow::Result<()> {
         return Ok(output::json(&serde_json::Value::from(listed))?);
     }
     if keys.is_empty() {
-        return Ok(output::line(&format!("there are no API keys: `{} keys add NAME` makes one", program()))?);
+        let none = format!("there are no API keys: `{} keys add NAME` makes one", program());
+        return Ok(output::line(&with_flags(&none, location))?);
     }
     for key in keys {
         output::line(&format!(

@@ -18,37 +18,75 @@ const SHOWN_MAX: usize = 10;
 /// Maximum number of reasons for failures shown.
 const REASONS_MAX: usize = 3;
 /// Advice to the operator about failed visits. Problems that only the owner of a site can fix have none.
-const ADVICE: [(VisitEnd, &str); 7] = [
+const ADVICE: [(VisitEnd, Advice); 7] = [
     (
         VisitEnd::DnsDead,
-        "Check for typing errors; `agentdex doctor --only dns` shows whether the name servers resolve any name.",
+        Advice::of(
+            "Check for typing errors; `agentdex doctor --only dns` shows whether the name servers resolve any name.",
+        ),
     ),
     (
         VisitEnd::DnsFailed,
-        "Check the name servers with `agentdex doctor --only dns`, with --name-servers if you name others than the system's.",
+        Advice::of(
+            "Check the name servers with `agentdex doctor --only dns`, with --name-servers if you name others than the system's.",
+        ),
     ),
     (
         VisitEnd::Unreachable,
-        "Check the network of this machine: `agentdex doctor`. If --hosts names their addresses: is the server of --hosts running? Then start again with --revisit 0s.",
+        Advice::then_again(
+            "Check the network of this machine: `agentdex doctor`. If --hosts has the addresses, check whether its server is running.",
+        ),
     ),
     (
         VisitEnd::TlsFailed,
-        "Name the authority of a private network with --ca-file, and start again with --revisit 0s; other sites have to renew their certificates.",
+        Advice::then_again(
+            "Owners have to renew invalid certificates; name the authority of a private network with --ca-file.",
+        ),
     ),
     (
         VisitEnd::AddressRefused,
-        "If they are private and yours, name their networks with --allow-addresses; if they are public, the crawl needs a contact. Then start again with --revisit 0s.",
+        Advice::then_again(
+            "For private addresses of your own, name their networks with --allow-addresses; for public addresses, the crawl needs a contact.",
+        ),
     ),
-    (VisitEnd::RobotsDenied, "Leave such sites alone."),
-    (VisitEnd::Blocked, "Such sites deny access to crawlers; --contact-url lets their owners identify you."),
+    (VisitEnd::RobotsDenied, Advice::of("There is nothing to do: the owner does not allow visits.")),
+    (
+        VisitEnd::Blocked,
+        Advice::of("Access is denied to crawlers; --contact-url lets the owner identify you."),
+    ),
 ];
+
+/// Advice on a failed visit, for one site or for several.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Advice {
+    /// What to do; `check` repeats the visit afterwards.
+    pub(super) text: &'static str,
+    /// Whether a crawl has to visit the sites again afterwards.
+    is_repeated: bool,
+}
+
+impl Advice {
+    const fn of(text: &'static str) -> Self {
+        Self { text, is_repeated: false }
+    }
+
+    const fn then_again(text: &'static str) -> Self {
+        Self { text, is_repeated: true }
+    }
+
+    /// The advice after a crawl.
+    fn after_crawl(self) -> String {
+        let again = if self.is_repeated { " Then start again with --revisit 0s." } else { "" };
+        format!("{}{again}", self.text)
+    }
+}
 
 /// Advice if no name was resolved. Then the cause is more likely this machine than the names.
 const NOTHING_RESOLVED: &str = "Check whether the name servers resolve any name: `agentdex doctor --only dns`, with --name-servers if you named any. If they did \
      not, visit the sites again at once with --revisit 0s.";
 
 /// Advice to the operator on visits with this end.
-pub(super) fn advice(end: VisitEnd) -> Option<&'static str> {
+pub(super) fn advice(end: VisitEnd) -> Option<Advice> {
     ADVICE.iter().find(|(known, _)| *known == end).map(|(_, advice)| *advice)
 }
 
@@ -215,12 +253,12 @@ pub fn failure_reasons(ends: impl IntoIterator<Item = (VisitEnd, u64)>, visited:
 /// The reasons. `names` lists the sites of this many visits with this end; an empty list is left out.
 fn reasons(ends: &[(VisitEnd, u64)], visited: &str, names: impl Fn(VisitEnd, u64) -> String) -> Vec<String> {
     let with_advice = ends.iter().filter_map(|(end, count)| Some((*end, *count, advice(*end)?)));
-    let mut reasons: Vec<(VisitEnd, u64, &str)> = with_advice.collect();
+    let mut reasons: Vec<(VisitEnd, u64, Advice)> = with_advice.collect();
     reasons.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
-    let sentence = |(end, count, advice): &(VisitEnd, u64, &str)| {
+    let sentence = |(end, count, advice): &(VisitEnd, u64, Advice)| {
         let names = Some(names(*end, *count)).filter(|names| !names.is_empty());
         let names = names.map(|names| format!(" ({names})")).unwrap_or_default();
-        format!("{count} of {visited}: {}{names}. {advice}", end.description())
+        format!("{count} of {visited}: {}{names}. {}", end.description(), advice.after_crawl())
     };
     reasons.iter().take(REASONS_MAX).map(sentence).collect()
 }
@@ -407,7 +445,7 @@ mod tests {
         let text = summary_text(&summary);
         for part in [
             "5 of 9 sites: the name does not exist (wwww.a.example of the site a.example, b.example, c.example, and 2 more). Check for typing errors; `agentdex doctor",
-            "1 of 9 sites: robots.txt forbids all planned paths (keepout.example). Leave such sites alone.",
+            "1 of 9 sites: robots.txt forbids all planned paths (keepout.example). There is nothing to do: the owner does not allow visits.",
         ] {
             assert!(text.contains(part), "{text}");
         }
@@ -481,9 +519,10 @@ mod tests {
             (&[("dns_dead", 2), ("unreachable", 1)], 0, "none of the 3 sites answered"),
             (&[("unreachable", 1)], 0, "the only site did not answer"),
         ] {
-            let advice = advice(ends[0].0.parse().unwrap()).unwrap_or_default();
+            let advice = advice(ends[0].0.parse().unwrap()).unwrap();
             let is_resolved = !ends[0].0.starts_with("dns");
-            assert!(!is_resolved || advice.contains("start again with --revisit 0s"), "{advice}");
+            assert_eq!(advice.after_crawl().contains("start again with --revisit 0s"), is_resolved);
+            assert!(!advice.text.contains("--revisit"), "`check` visits the site again: {}", advice.text);
             let told = told(ends, rejected);
             assert!(told[0].contains(words) && told.len() > 1, "the advice follows: {told:?}");
         }

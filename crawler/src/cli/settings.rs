@@ -19,7 +19,7 @@ use store::{
 use super::duration;
 use super::egress_settings::egress_settings;
 use super::file::ConfigFile;
-use super::flags::CrawlFlags;
+use super::flags::{CrawlFlags, OperatorFlags};
 use super::given::{Given, given, given_list};
 use super::seed_sources::seed_sources;
 use crate::config::{
@@ -88,6 +88,8 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     /// Whether the program only lists requests and sends none.
     pub dry_run: bool,
+    /// The first typed flag that only affects a crawl that keeps running.
+    pub continuous_flag: Option<&'static str>,
 }
 
 impl Settings {
@@ -98,6 +100,8 @@ impl Settings {
     ///
     /// If there is no contact, and no network of the operator's own.
     pub fn continuous(mut self) -> Result<Self, UsageError> {
+        let housekeeping = &mut self.crawl.schedules.housekeeping;
+        *housekeeping = housekeeping.take().or_else(|| Crontab::parse(HOUSEKEEPING_DEFAULT).ok());
         if !self.contact.is_missing() {
             return Ok(self);
         }
@@ -110,6 +114,21 @@ impl Settings {
         }
         self.crawl.egress.reach = Reach::OwnNetworks;
         Ok(self)
+    }
+
+    /// The settings of a single pass. It runs no scheduled task, so flags for these tasks are refused.
+    ///
+    /// # Errors
+    ///
+    /// If such a flag was typed.
+    pub fn single_pass(self) -> Result<Self, UsageError> {
+        match self.continuous_flag {
+            None => Ok(self),
+            Some(flag) => Err(UsageError(format!(
+                "{flag} is for a crawl that keeps running, `crawler --daemon` or `agentdex` without --once: a single pass has no schedule, \
+                 and `agentdex db retain` removes old data at once"
+            ))),
+        }
     }
 
     /// What is wrong with the contact, if owners of the sites that are visited cannot reach the operator.
@@ -172,6 +191,7 @@ pub fn resolve(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Settings, Usa
         output: crawl.format.unwrap_or_default(),
         metrics: crawl.operator.metrics.or(file.crawler.metrics),
         dry_run: crawl.operator.dry_run,
+        continuous_flag: continuous_flag(&crawl.operator),
     };
     if mode == Mode::Daemon { settings.continuous() } else { Ok(settings) }
 }
@@ -258,8 +278,8 @@ fn crawl_config(
         locked_database: None,
         lock: None,
         lease,
-        schedules: schedules(flags, file)?,
-        retention: retention(flags, file)?,
+        schedules: schedules(&flags.operator, file)?,
+        retention: retention(&flags.operator, file)?,
         events: first(flags.operator.events.as_ref(), table.events.as_ref()),
         text_records: if flags.operator.text_records || table.text_records {
             TextRecords::Queried
@@ -346,42 +366,39 @@ fn revisit_every(
     Ok(interval)
 }
 
-fn schedules(flags: &CrawlFlags, file: &ConfigFile) -> Result<Schedules, UsageError> {
+/// The first typed flag of a scheduled task.
+fn continuous_flag(typed: &OperatorFlags) -> Option<&'static str> {
+    let flags = [
+        ("--schedule-seeds", &typed.schedule_seeds),
+        ("--schedule-housekeeping", &typed.schedule_housekeeping),
+        ("--schedule-report", &typed.schedule_report),
+        ("--retain-feed", &typed.retain_feed),
+        ("--retain-versions", &typed.retain_versions),
+    ];
+    flags.into_iter().find(|(_, value)| value.is_some()).map(|(flag, _)| flag)
+}
+
+fn schedules(typed: &OperatorFlags, file: &ConfigFile) -> Result<Schedules, UsageError> {
     let table = &file.crawler;
     let read = |flag: &str, typed: Option<&String>, filed: Option<&String>| {
-        if typed.is_some() && !flags.daemon {
-            return Err(UsageError(format!("{flag} is for --daemon: a single pass has no schedule")));
-        }
         let Given { name, value } = given(flag, typed, filed, file);
         let parse =
             |text: &String| Crontab::parse(text).map_err(|error| UsageError(format!("{name}: {error}")));
         value.map(parse).transpose()
     };
     Ok(Schedules {
-        seeds: read(
-            "--schedule-seeds",
-            flags.operator.schedule_seeds.as_ref(),
-            table.schedule_seeds.as_ref(),
-        )?,
+        seeds: read("--schedule-seeds", typed.schedule_seeds.as_ref(), table.schedule_seeds.as_ref())?,
         housekeeping: read(
             "--schedule-housekeeping",
-            flags.operator.schedule_housekeeping.as_ref(),
+            typed.schedule_housekeeping.as_ref(),
             table.schedule_housekeeping.as_ref(),
-        )?
-        .or_else(|| flags.daemon.then(|| Crontab::parse(HOUSEKEEPING_DEFAULT).ok()).flatten()),
-        report: read(
-            "--schedule-report",
-            flags.operator.schedule_report.as_ref(),
-            table.schedule_report.as_ref(),
         )?,
+        report: read("--schedule-report", typed.schedule_report.as_ref(), table.schedule_report.as_ref())?,
     })
 }
 
-fn retention(flags: &CrawlFlags, file: &ConfigFile) -> Result<Retention, UsageError> {
+fn retention(typed: &OperatorFlags, file: &ConfigFile) -> Result<Retention, UsageError> {
     let read = |flag: &str, typed: Option<&String>, filed: Option<&String>| {
-        if typed.is_some() && !flags.daemon {
-            return Err(UsageError(format!("{flag} is for --daemon: `agentdex db retain` removes at once")));
-        }
         let given = given(flag, typed.map(String::as_str), filed.map(String::as_str), file);
         let age = read_duration(&given)?;
         if age.is_some_and(|age| age < RETAINED_MIN) {
@@ -389,14 +406,10 @@ fn retention(flags: &CrawlFlags, file: &ConfigFile) -> Result<Retention, UsageEr
         }
         Ok(age)
     };
-    let (operator, table) = (&flags.operator, &file.crawler);
+    let table = &file.crawler;
     Ok(Retention {
-        feed: read("--retain-feed", operator.retain_feed.as_ref(), table.retain_feed.as_ref())?,
-        versions: read(
-            "--retain-versions",
-            operator.retain_versions.as_ref(),
-            table.retain_versions.as_ref(),
-        )?,
+        feed: read("--retain-feed", typed.retain_feed.as_ref(), table.retain_feed.as_ref())?,
+        versions: read("--retain-versions", typed.retain_versions.as_ref(), table.retain_versions.as_ref())?,
     })
 }
 

@@ -1,6 +1,5 @@
 //! Tests of the flags and the configuration file of a crawl.
 
-use super::super::flags::OperatorFlags;
 use super::super::seed_sources::seed_source;
 use super::*;
 use crate::config::SeedSource;
@@ -39,7 +38,10 @@ fn reports_wrong_values_in_one_sentence_with_the_flag() {
             with(OperatorFlags { name_servers: vec!["ns.example".into()], ..OperatorFlags::default() }),
             "--name-servers",
         ),
-        (with(OperatorFlags { schedule_report: text("@daily"), ..OperatorFlags::default() }), "--daemon"),
+        (
+            with(OperatorFlags { schedule_report: text("@daily"), ..OperatorFlags::default() }),
+            "--schedule-report",
+        ),
         (
             CrawlFlags {
                 daemon: true,
@@ -56,6 +58,35 @@ fn reports_wrong_values_in_one_sentence_with_the_flag() {
         let error = resolved(&flags).unwrap_err();
         assert!(error.contains(named) && !error.contains('\n'), "{error}");
     }
+}
+
+#[test]
+fn a_crawl_that_keeps_running_has_the_typed_schedules_and_a_single_pass_refuses_them() {
+    let text = |value: &str| Some(value.to_owned());
+    let none = OperatorFlags::default();
+    for (operator, flag) in [
+        (OperatorFlags { schedule_seeds: text("0 3 * * *"), ..none.clone() }, "--schedule-seeds"),
+        (
+            OperatorFlags { schedule_housekeeping: text("0 3 * * *"), ..none.clone() },
+            "--schedule-housekeeping",
+        ),
+        (OperatorFlags { schedule_report: text("0 3 * * *"), ..none.clone() }, "--schedule-report"),
+        (OperatorFlags { retain_feed: text("9d"), ..none.clone() }, "--retain-feed"),
+        (OperatorFlags { retain_versions: text("9d"), ..none.clone() }, "--retain-versions"),
+    ] {
+        let flags = CrawlFlags { operator, contact_email: text("me@example.org"), ..CrawlFlags::default() };
+        let settings = resolved(&flags).unwrap();
+        let refused = settings.clone().single_pass().unwrap_err().to_string();
+        assert!(refused.starts_with(&format!("{flag} is for a crawl that keeps running")), "{refused}");
+        let crawl = settings.continuous().unwrap().crawl;
+        assert_eq!(crawl.schedules.seeds.is_some(), flag == "--schedule-seeds");
+        assert_eq!(
+            crawl.retention.versions,
+            (flag == "--retain-versions").then(|| Duration::from_hours(9 * 24))
+        );
+        assert!(crawl.schedules.housekeeping.is_some(), "the default, unless it is typed");
+    }
+    assert!(resolved(&CrawlFlags::default()).unwrap().single_pass().is_ok());
 }
 
 #[test]

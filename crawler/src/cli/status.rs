@@ -77,7 +77,7 @@ pub(super) async fn run(store: &Store, database: &DatabaseUrl, format: OutputFor
     for line in lines(&report) {
         output::line(&line)?;
     }
-    for (site, at, reason) in store.parked_list(PARKED_MAX).await? {
+    for (site, at, reason) in store.parked_idle_list(now, PARKED_MAX).await? {
         output::line(&format!("Parked: {site} until {}: {reason}", at.format("%Y-%m-%d %H:%M:%S UTC")))?;
     }
     Ok(())

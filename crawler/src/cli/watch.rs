@@ -7,6 +7,7 @@ use std::time::Duration;
 use ::settings::escape;
 use ::settings::log::LogFormat;
 use indicatif::{ProgressBar, ProgressStyle};
+use store::OUTAGE;
 use tokio::time::Instant;
 
 use super::progress::{Rate, Shown, sites};
@@ -106,15 +107,17 @@ impl Watch {
             }
             Progress::State(state) => {
                 let shown = self.lock().rate.shown(state, Instant::now());
+                let shown = if OUTAGE.is_on() { shown.in_outage() } else { shown };
                 self.draw(&if self.follows_pass { shown.since_pass() } else { shown });
             }
             Progress::Parked(parked) => {
                 tracing::info!(site.name = %parked.site, reason = parked.reason, "parked");
             }
-            Progress::Waiting { parked, until } => {
+            Progress::Waiting { parked, next_at, until } => {
                 self.note(format!(
-                    "waiting for {}, until {}",
+                    "waiting for {}, the next at {}, until {} at most",
                     counted(*parked as u64, "parked visit"),
+                    next_at.format("%H:%M:%S"),
                     until.format("%H:%M:%S UTC")
                 ));
             }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use data_encoding::HEXLOWER;
 use futures::future::join_all;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -143,7 +143,12 @@ fn message_id() -> String {
 fn changes_body(watch: &WatchWithChanges, changes: &[FeedEntry], at: DateTime<Utc>) -> String {
     let data =
         json!({"watch": watch.id, "site": watch.site, "complete": !watch.is_outrun, "changes": changes});
-    json!({"type": "agentdex.changes", "timestamp": at, "data": data}).to_string()
+    json!({"type": "agentdex.changes", "timestamp": timestamp(at), "data": data}).to_string()
+}
+
+/// A time in RFC 3339 with milliseconds: common parsers refuse more digits.
+fn timestamp(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// The body of a message. It is the same in each attempt, also for a challenge.
@@ -152,7 +157,8 @@ fn body_of(delivery: &DueDelivery) -> String {
         DueContent::Changes(body) => body.clone(),
         DueContent::Challenge(challenge) => {
             let data = json!({"watch": delivery.watch_id, "site": delivery.site, "challenge": challenge});
-            json!({"type": "agentdex.challenge", "timestamp": delivery.created_at, "data": data}).to_string()
+            json!({"type": "agentdex.challenge", "timestamp": timestamp(delivery.created_at), "data": data})
+                .to_string()
         }
     }
 }

@@ -601,3 +601,9 @@ async fn the_record_of_a_receiver_does_not_name_its_watch() {
         "no visit"
     );
 }
+
+#[test]
+fn times_of_messages_have_milliseconds() {
+    let at = DateTime::from_timestamp(1_800_000_000, 535_519_131).unwrap();
+    assert_eq!(timestamp(at), "2027-01-15T08:00:00.535Z");
+}

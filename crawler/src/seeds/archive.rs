@@ -1,4 +1,4 @@
-//! Reads a list in a zip archive, as published by Tranco and others: the first file of the archive, decompressed line by line.
+//! Reads a list in a zip archive, as published by Tranco and others: the first list of the archive, decompressed line by line.
 //!
 //! Memory holds the archive itself, a table of its files, and the 32 KiB window of the decompressor, but never the whole list.
 
@@ -38,11 +38,20 @@ fn files(bytes: &[u8]) -> usize {
     bytes.windows(FILE_SIGNATURE.len()).filter(|window| *window == FILE_SIGNATURE).count()
 }
 
-/// The first file of an archive, decompressed as it is read.
+/// Extensions of lists. If no file has one of them, the first file is read.
+const LIST_ENDINGS: [&str; 4] = [".csv", ".txt", ".tsv", ".list"];
+
+fn is_list(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    LIST_ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// The first list of an archive, decompressed as it is read.
 pub(super) fn list(archive: &mut Archive) -> Result<impl Read + use<'_>, String> {
-    let is_list =
-        |index: &usize| matches!(archive.name_for_index(*index), Some(Ok(name)) if !name.ends_with('/'));
-    let first = (0..archive.len()).find(is_list).ok_or("the archive is empty")?;
+    let has_name = |index: usize, is_it: fn(&str) -> bool| matches!(archive.name_for_index(index), Some(Ok(name)) if is_it(&name));
+    let list = (0..archive.len()).find(|index| has_name(*index, is_list));
+    let file = || (0..archive.len()).find(|index| has_name(*index, |name| !name.ends_with('/')));
+    let first = list.or_else(file).ok_or("the archive is empty")?;
     let file = archive.by_index(first).map_err(|error| broken(&error))?;
     let bytes_max =
         file.compressed_size().min(ARCHIVE_BYTES_MAX).saturating_mul(RATIO_MAX).max(LIST_BYTES_MIN);

@@ -14,6 +14,8 @@ pub(super) enum Kind {
     Lines,
     /// Text in UTF-16, which cannot be read.
     Utf16,
+    /// A page for people, which is no list.
+    WebPage,
     Archive,
     Xml,
     /// JSON of certificate-transparency logs.
@@ -42,6 +44,7 @@ impl Kind {
             _ if first.starts_with(b"PK\x03\x04") => Self::Archive,
             _ if first.starts_with(b"\xff\xfe") || first.starts_with(b"\xfe\xff") => Self::Utf16,
             _ if is_markdown => Self::Markdown,
+            Some(b'<') if is_web_page(text) => Self::WebPage,
             Some(b'<') => Self::Xml,
             Some(b'[' | b'{') => Self::Certificates,
             _ if text.starts_with(COMMON_CRAWL_HEADER) || file.starts_with(COMMON_CRAWL_FILE) => {
@@ -55,6 +58,7 @@ impl Kind {
         match self {
             Self::Lines => "list",
             Self::Utf16 => "UTF-16",
+            Self::WebPage => "web page",
             Self::Archive => "zip archive",
             Self::Xml => "XML",
             Self::Certificates => "certificates",
@@ -76,6 +80,11 @@ impl Kind {
             _ => vec![line.to_owned()],
         }
     }
+}
+
+fn is_web_page(text: &[u8]) -> bool {
+    let begins = |start: &[u8]| text.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start));
+    begins(b"<!doctype html") || begins(b"<html")
 }
 
 /// A line is `id, name`, optionally with a count, or the name after the four columns of two ranks.

@@ -102,6 +102,10 @@ fn unreadable_advice(source: &io::Error) -> &'static str {
     }
 }
 
+/// Why a web page is no source.
+const NO_LIST: &str =
+    "it is a web page, not a list; to crawl a site, write its name into a file, or visit it with `check`";
+
 /// Limits on reading one source.
 #[derive(Debug, Clone, Copy)]
 struct SourceLimits {
@@ -234,6 +238,7 @@ impl<'a> SeedReader<'a> {
                 let names = |text: &str| self.line(name, kind, 0, text, tally, each);
                 certificates::each_name(source, names).map_err(|error| unreadable(name, error))?;
             }
+            Kind::WebPage => return Err(damaged(name, NO_LIST.to_owned())),
             Kind::Utf16 => return Err(damaged(name, "its text is UTF-16: save it as UTF-8".to_owned())),
             Kind::Lines | Kind::CommonCrawl | Kind::Markdown => {
                 self.read_lines(name, kind, source, tally, each)?;

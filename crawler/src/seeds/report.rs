@@ -65,12 +65,16 @@ pub(crate) struct SeedsRead {
 impl SeedReport {
     /// How many seeds were read and, if lines were skipped, how many.
     pub(crate) fn counts(&self) -> String {
-        let counted = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-        let read = format!("{} read", counted(self.read, "seed"));
-        if self.rejected_count == 0 {
-            return read;
+        let read = self.count_read();
+        match self.rejected_count {
+            0 => read,
+            1 => format!("{read}, 1 line skipped"),
+            lines => format!("{read}, {lines} lines skipped"),
         }
-        format!("{read}, {} skipped", counted(self.rejected_count, "line"))
+    }
+
+    fn count_read(&self) -> String {
+        format!("{} seed{} read", self.read, if self.read == 1 { "" } else { "s" })
     }
 
     /// Why sources could not be read, if some could not: in one line, with what was read of the others.
@@ -78,7 +82,8 @@ impl SeedReport {
         let others = if self.read == 0 {
             String::new()
         } else {
-            format!(" ({} from the other sources)", self.counts())
+            // the skipped lines are also those of the sources that could not be read
+            format!(" ({} from the other sources)", self.count_read())
         };
         (!self.failed.is_empty()).then(|| format!("{}{others}", self.failed.join("; ")))
     }

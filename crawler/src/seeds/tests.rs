@@ -219,10 +219,28 @@ fn reads_archives_and_feeds_as_lists() {
 
 #[test]
 fn reports_files_that_only_look_like_archives_or_xml() {
-    for bytes in [&b"PK\x03\x04nothing"[..], b"<opml><body>", b"<html><p>hello</html>"] {
+    for bytes in [&b"PK\x03\x04nothing"[..], b"<opml><body>"] {
         let error = reader().read("list", bytes, |_| {}).unwrap_err().to_string();
         assert!(error.contains("list"), "{error}");
     }
+    for page in [&b"<html><p>hello</html>"[..], b"\n<!DOCTYPE html>\n<head><link></head>"] {
+        let error = reader().read("https://shop.example/", page, |_| {}).unwrap_err().to_string();
+        assert!(error.contains("https://shop.example/: it is a web page, not a list"), "{error}");
+    }
+}
+
+#[test]
+fn an_archive_is_read_from_its_first_list() {
+    use std::io::{Cursor, Write};
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in
+        [("readme.pdf", "x"), ("lists/", ""), ("lists/TOP.CSV", "1,a.example\n"), ("z.txt", "b.example")]
+    {
+        archive.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        archive.write_all(content.as_bytes()).unwrap();
+    }
+    let (seeds, _) = read(&archive.finish().unwrap().into_inner());
+    assert_eq!(hosts(&seeds), ["a.example"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use policy::naming::is_usual;
 use policy::schedule::ManifestPresence;
 use policy::{BodyKind, FetchOutcome, PathClass, VisitEnd, plan};
 use serde::{Deserialize, Serialize};
-use store::{PathCheck, PathSlots, ResourceState, Seed, SiteState};
+use store::{PathCheck, PathSlots, ResourceState, Seed, SiteState, Verdict};
 
 use super::fetched::Fetched;
 use super::known_documents::{KNOWN_WAITING_MAX, known_task};
@@ -244,16 +244,18 @@ impl Findings {
         self.manifests().filter(|fetched| is_of_site(fetched, own))
     }
 
-    /// Whether the site has a manifest: one that was seen, or a known one that this visit did not check.
+    /// Whether the site has a manifest: one that was seen, or a known one that this visit does not remove, for example because it is missing
+    /// for the first time.
     pub(crate) fn manifest_presence(&self, site: &SiteState, own: &OwnHosts) -> ManifestPresence {
         let is_present = self.manifests_of_site(own).any(|fetched| fetched.outcome.is_present());
-        let is_unchecked = |known: &ResourceState| {
-            let is_checked =
-                |fetched: &Fetched| fetched.url == known.url && fetched.outcome != FetchOutcome::NotReached;
-            let is_of_visit = || self.fetched.iter().any(is_checked);
-            known.manifest_id.is_some() && own.names(&known.url) && !is_of_visit()
+        let is_kept = |known: &ResourceState| {
+            let verdict = |fetched: &Fetched| Verdict::after(fetched.outcome, known.misses_in_row);
+            let is_removed = |fetched: &Fetched| {
+                fetched.url == known.url && matches!(verdict(fetched), Verdict::Removed(_))
+            };
+            known.manifest_id.is_some() && own.names(&known.url) && !self.fetched.iter().any(is_removed)
         };
-        if is_present || site.resources.iter().any(is_unchecked) {
+        if is_present || site.resources.iter().any(is_kept) {
             ManifestPresence::Present
         } else {
             ManifestPresence::Absent

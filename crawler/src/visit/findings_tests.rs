@@ -204,13 +204,20 @@ fn rejects_documents_of_hosts_that_answer_every_path() {
 }
 
 #[test]
-fn a_site_keeps_manifests_that_a_visit_did_not_check() {
+fn a_site_has_manifests_until_a_visit_removes_them() {
     let known = site(1, &[(ONE, b"{}")]);
     assert_eq!(Findings::default().manifest_presence(&known, &own(&known)), ManifestPresence::Present);
-    assert_eq!(
-        of([fetched(ONE, FetchOutcome::NotFound)]).manifest_presence(&known, &own(&known)),
-        ManifestPresence::Absent
-    );
+    let mut missed = known.clone();
+    missed.resources[0].misses_in_row = 1;
+    for (outcome, first, second) in [
+        (FetchOutcome::NotFound, ManifestPresence::Present, ManifestPresence::Absent),
+        (FetchOutcome::ServerError, ManifestPresence::Present, ManifestPresence::Present),
+        (FetchOutcome::Gone, ManifestPresence::Absent, ManifestPresence::Absent),
+    ] {
+        let findings = of([fetched(ONE, outcome)]);
+        assert_eq!(findings.manifest_presence(&known, &own(&known)), first, "{outcome}");
+        assert_eq!(findings.manifest_presence(&missed, &own(&missed)), second, "{outcome}, the second time");
+    }
     assert_eq!(
         of([found(TWO, b"{}")]).manifest_presence(&site(0, &[]), &own(&site(0, &[]))),
         ManifestPresence::Present

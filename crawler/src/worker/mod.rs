@@ -229,8 +229,10 @@ impl<'a> Worker<'a> {
         until: DateTime<Utc>,
     ) -> bool {
         let parked = work.parked_until(until);
-        if parked > 0 {
-            (self.progress)(Progress::Waiting { parked, until });
+        if let Some(next_at) =
+            work.parked.values().map(|parked| parked.resume_at).min().filter(|_| parked > 0)
+        {
+            (self.progress)(Progress::Waiting { parked, next_at, until });
             return true;
         }
         // the queue is polled, and once more after the last lease has ended

@@ -22,8 +22,8 @@ pub enum Progress<'a> {
     State(&'a CrawlState<'a>),
     /// A visit waits.
     Parked(&'a ParkedSite),
-    /// Nothing is due, and the crawl waits for parked visits.
-    Waiting { parked: usize, until: DateTime<Utc> },
+    /// Nothing is due, and the crawl waits for parked visits, the first of which resumes at `next_at`.
+    Waiting { parked: usize, next_at: DateTime<Utc>, until: DateTime<Utc> },
     /// Nothing is due, but other processes hold sites. These processes may have ended.
     Held { sites: u64, until: DateTime<Utc> },
 }

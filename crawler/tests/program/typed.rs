@@ -9,6 +9,13 @@ use testweb::Host;
 async fn read_only_commands_create_no_database() {
     let fixture = Fixture::with([]).await;
     fixture.file("seeds", "shop.example\n");
+    let missing = fixture.run(&["--seeds", "example.org", "--dry-run"]).await;
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(
+        text(&missing.stderr).contains("visit one site with `check example.org`"),
+        "{}",
+        text(&missing.stderr)
+    );
     let planned = fixture.run(&["--seeds", "seeds", "--dry-run"]).await;
     let stderr = text(&planned.stderr);
     assert_eq!(planned.status.code(), Some(0), "{stderr}");
@@ -25,6 +32,7 @@ async fn read_only_commands_create_no_database() {
         &["suspend", "shop.example", "--reason", "spam"],
         &["unblock", "shop.example"],
         &["unsuspend", "shop.example"],
+        &["keys", "add", "partner"],
         &["keys", "list"],
         &["keys", "revoke", "partner"],
     ] {
@@ -66,6 +74,9 @@ async fn reports_that_only_port_443_is_visited() {
 #[tokio::test]
 async fn a_reader_key_is_shown_once_and_can_be_listed_and_revoked() {
     let fixture = Fixture::with([]).await;
+    fixture.file("hosts", "127.0.0.1:1 nobody.example\n");
+    fixture.file("seeds", "nobody.example\n");
+    fixture.run(&["--seeds", "seeds", "--delay", "0s"]).await;
     let made = fixture.run(&["keys", "add", "partner", "--reads-per-second", "7"]).await;
     assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
     let key = text(&made.stdout).lines().next().unwrap_or_default().to_owned();
@@ -103,6 +114,16 @@ async fn reports_a_pass_that_reached_no_site_without_colours_in_its_log() {
     assert!(log.contains("cannot reach you") && !log.contains('\u{1b}'), "{log}");
     assert_eq!(log.matches("1 seed read").count(), 1, "{log}");
     assert!(!log.contains("1 seeds"), "{log}");
+}
+
+#[tokio::test]
+async fn explain_names_the_host_that_was_not_reached() {
+    let fixture = Fixture::with([]).await;
+    fixture.file("seeds", "www.nobody.example\n");
+    fixture.file("hosts", "127.0.0.1:1 www.nobody.example\n");
+    fixture.run(&["--seeds", "seeds", "--delay", "0s"]).await;
+    let explained = text(&fixture.run(&["explain", "nobody.example"]).await.stdout);
+    assert!(explained.contains("\nThe last visit failed at www.nobody.example: "), "{explained}");
 }
 
 #[tokio::test]

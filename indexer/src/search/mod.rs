@@ -18,6 +18,7 @@ mod evidence;
 mod executor;
 mod facets;
 mod group;
+mod listing;
 mod opened;
 mod order;
 mod phrasings;
@@ -60,6 +61,7 @@ use crate::vectors::{Embedder, QueryEmbedder};
 pub use cursor::CURSOR_BYTES_MAX;
 use deadline::Deadline;
 pub use engine_query::EngineQuery;
+pub use listing::ListedCapability;
 pub use opened::IndexGeneration;
 use opened::OpenedIndex;
 use state::SearchState;
@@ -176,6 +178,11 @@ impl Searcher {
     /// The sites that rank lower because they are spam, sorted by name, at most `max`. Blocking.
     pub fn spam(&self, max: usize) -> Result<Vec<SpamSite>, SearchError> {
         Ok(spam_list::list(&self.state().opened, max)?)
+    }
+
+    /// Capabilities that are not spam, at most `max`. Blocking.
+    pub fn list(&self, max: usize) -> Result<Vec<ListedCapability>, SearchError> {
+        Ok(listing::list(&self.state().opened, max)?)
     }
 
     fn state(&self) -> Arc<SearchState> {

@@ -46,7 +46,7 @@ pub enum PublishOutcome {
     /// The newest snapshot has the current commit.
     Done,
     NoIndex,
-    /// The reason was reported.
+    /// The reason was reported, unless the program stops.
     Failed,
 }
 
@@ -69,6 +69,7 @@ pub async fn publish_logged(
             tracing::debug!("there is no index to publish yet");
             return PublishOutcome::NoIndex;
         }
+        Ok(Err(SnapshotError::Stopped { .. })) => return PublishOutcome::Failed,
         Ok(Err(error)) => (PublishOutcome::Failed, Err(TaskFailure::new(error, ADVICE))),
         Err(error) => (PublishOutcome::Failed, Err(TaskFailure::new(error, "report it as a bug"))),
     };

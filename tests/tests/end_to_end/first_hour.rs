@@ -132,10 +132,31 @@ async fn a_stopped_check_releases_its_site() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_crawl_whose_data_was_removed_does_not_say_that_it_is_kept() {
+    let world = world().await;
+    let printed = world.path("printed");
+    let mut crawl = world.crawling_with("agentdex", "text", &["--listen", "127.0.0.1:0"]);
+    crawl.stdout(std::fs::File::create(&printed).unwrap()).stderr(Stdio::piped());
+    let crawl = crawl.spawn().unwrap();
+    crate::going_on::wait_for(&printed, "The crawl continues.").await;
+    std::fs::remove_dir_all(world.path("data")).unwrap();
+    signal(&crawl, "-TERM");
+    let ended = crawl.wait_with_output().unwrap();
+    let (log, printed) = (text_of(&ended), std::fs::read_to_string(&printed).unwrap());
+    assert_eq!(ended.status.code(), Some(1), "{log}");
+    assert!(log.contains("agentdex.db was removed while the crawl ran: nothing is kept"), "{log}");
+    assert!(!printed.contains("Everything is kept"), "{printed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn incomplete_flags_report_what_is_missing_first() {
     let world = world().await;
     for (words, expected) in [
         (["--seeds", "seeds.txt", "--dry-run"].as_slice(), "--dry-run belongs to `crawler`"),
+        (
+            &["--seeds", "seeds.txt", "--once", "--schedule-seeds", "0 3 * * *"],
+            "--schedule-seeds is for a crawl that keeps",
+        ),
         (&["--seeds", "seeds.txt", "--metrics", "127.0.0.1:0"], "--metrics belongs to `crawler`"),
         (&["demo", "--dry-run"], "unexpected argument '--dry-run'"),
         (&["seeds.txt"], "`seeds.txt` is a file, not a command: write --seeds seeds.txt"),
@@ -182,6 +203,7 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
     let (code, text) = printed_by(indexer, &["--once", "--data-dir", "typo"]);
     assert!(code == Some(0) && text.contains("there is no database at typo/agentdex.db yet"), "{text}");
     world.crawl(&[]);
+    let long = "x".repeat(1_025);
     for (words, expected_code, expected) in [
         (["paths"].as_slice(), 0, "REQUESTED   FOUND  VISIT  PATH\n"),
         (&["db", "migrate"], 0, "is current\n"),
@@ -203,8 +225,17 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
         (&["feedback", "list"], 0, "no feedback matches\n"),
         (&["reports", "dismiss"], 2, "--site, --id, or --all"),
         (&["feedback", "remove"], 2, "--site, --client, --capability, or --all"),
-        (&["search", "flight"], 1, ": if no indexer is building it, run `indexer rebuild --data-dir "),
+        (&["search", "flight", "-hotel"], 2, "search 'flight -hotel'"),
+        (&["search", ""], 2, "name what to search for, as in `agentdex search book flight"),
+        (&["search", long.as_str()], 2, "the query is longer than 1024 bytes"),
+        (&["search", "flight"], 1, "YOU` builds it while it crawls, `indexer rebuild --data-dir "),
+        (&["check", "http://kiosk.test:8443"], 2, "only port 443 is visited"),
         (&["block", "http://kiosk.test/"], 0, "kiosk.test is blocked"),
+        (
+            &["check", "kiosk.test"],
+            1,
+            "kiosk.test is not visited: it is blocked; `agentdex unblock kiosk.test --data-dir ",
+        ),
         (&["explain", "kiosk.test"], 0, "The stored data of its visits was deleted."),
         (&["explain", "http://kiosk.test/"], 0, "kiosk.test: blocked or opted out, 0 manifests"),
         (&["suspend", "kiosk.test", "--reason", "spam"], 0, "is not visited any more; deleted 0 manifests"),
@@ -215,6 +246,8 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
     }
     let (_, text) = printed_by(world.program("agentdex"), &["explain", "kiosk.test"]);
     assert!(text.contains("no copy is kept") && !text.contains("Not visited yet"), "{text}");
+    let (_, text) = printed_by(world.program("agentdex"), &["unsuspend", "kiosk.test"]);
+    assert!(text.contains("it stays blocked: `agentdex unblock kiosk.test --data-dir "), "{text}");
 
     std::fs::write(world.path("taken"), "").unwrap();
     std::fs::write(world.path("empty.txt"), "# none yet\n").unwrap();

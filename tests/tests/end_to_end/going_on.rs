@@ -12,7 +12,7 @@ use crate::flow::airline;
 use crate::world::{Backend, CONTACT_EMAIL, TIMEOUT, World, output, text_of};
 
 /// Waits for a text in a file.
-async fn wait_for(path: &std::path::Path, text: &str) {
+pub(crate) async fn wait_for(path: &std::path::Path, text: &str) {
     let written = async {
         while !std::fs::read_to_string(path).unwrap().contains(text) {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -37,7 +37,7 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
 
     let (printed, log) = (world.path("printed"), world.path("log"));
     let mut going_on = world.crawling("agentdex", &[]);
-    going_on.args(["--listen", "127.0.0.1:0"]);
+    going_on.args(["--listen", "127.0.0.1:0", "--schedule-seeds", "0 3 * * *", "--retain-versions", "9d"]);
     going_on.stdout(File::create(&printed).unwrap()).stderr(File::create(&log).unwrap());
     let mut going_on = going_on.spawn().unwrap();
     wait_for(&printed, r#""event":"going_on","next_due_at":""#).await;
@@ -157,6 +157,8 @@ pub(crate) async fn agentdex_searches_and_decides_without_a_server(backend: Back
     for part in ["NAME", "WHAT IT DOES", "first.test", "second.test", " results."] {
         assert!(table.contains(part), "{part} is not in {table}");
     }
+    let (code, text) = run(&["search", "the"]);
+    assert!(code == Some(0) && text.contains("These words are not searched for."), "{text}");
     let (code, narrowed) = run(&["search", "flight site:first.test", "--filter", "format=awp"]);
     assert!(code == Some(0) && narrowed.contains("first.test"), "{narrowed}");
     assert!(!narrowed.contains("second.test"), "{narrowed}");

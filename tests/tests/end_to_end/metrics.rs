@@ -46,6 +46,42 @@ async fn the_indexer_serves_its_metrics_to_this_machine() {
     world.assert_polite();
 }
 
+/// The second one has begun to publish a snapshot to a bucket that does not answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_indexer_is_refused_in_one_sentence() {
+    let world = World::start(Backend::Sqlite, Web::builder().host(Host::new("kiosk.test"))).await;
+    world.write_seeds(["kiosk.test"]);
+    world.crawl(&[]);
+    world.index();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let mut command = world.program("indexer");
+    command.args(["--metrics", &address]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut first = command.spawn().unwrap();
+    let running = async {
+        while !scrape(&address, &address)
+            .await
+            .is_some_and(|(_, page)| page.contains("agentdex_indexer_feed_lag 0"))
+        {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, running).await.expect("the first indexer does not follow the feed");
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut second = world.program("indexer");
+    second.args(["--publish", "s3://agentdex-snapshots/index"]);
+    second
+        .env("AWS_ENDPOINT_URL", format!("http://{}", silent.local_addr().unwrap()))
+        .env("AWS_ALLOW_HTTP", "true");
+    second.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test").env("AWS_REGION", "test");
+    let refused = crate::world::output(second);
+    crate::world::kill(&mut first);
+    let text = crate::world::text_of(&refused);
+    assert_eq!(refused.status.code(), Some(1), "{text}");
+    assert!(text.contains("another indexer, or `agentdex`, is writing to"), "{text}");
+    assert!(!text.contains("panic") && !text.contains("cancelled"), "{text}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_indexer_reports_an_address_that_it_cannot_listen_on() {
     let world = World::start(Backend::Sqlite, Web::builder().host(Host::new("kiosk.test"))).await;

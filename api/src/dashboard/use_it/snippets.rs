@@ -171,7 +171,7 @@ fn python_value(value: &Value, indent: usize) -> String {
         Value::Bool(true) => "True".to_owned(),
         Value::Bool(false) => "False".to_owned(),
         Value::Array(items) if !items.is_empty() => {
-            let items: Vec<String> = items.iter().map(|item| python_value(item, indent + 4)).collect();
+            let items: Vec<String> = items.iter().map(|item| python_value(item, indent)).collect();
             format!("[{}]", items.join(", "))
         }
         Value::Object(members) if !members.is_empty() => {

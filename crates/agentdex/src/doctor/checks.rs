@@ -116,6 +116,12 @@ fn unusable_database(url: &DatabaseUrl, error: &StoreError) -> Finding {
         StoreError::NotADatabase { .. } => {
             bad(format!("{url} is not a SQLite database"), "move the file away, or name another --data-dir")
         }
+        StoreError::Damaged { .. } => {
+            bad(format!("{url} is damaged"), "restore a backup, or move the file away to begin again")
+        }
+        StoreError::DirIsFile { dir } => {
+            bad(format!("the data directory {} is a file", dir.display()), "choose another with --data-dir")
+        }
         StoreError::NotWritable { reason, .. } => {
             bad(format!("{url} cannot be written: {reason}"), database_advice(url))
         }

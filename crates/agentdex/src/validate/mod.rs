@@ -171,7 +171,7 @@ impl ValidateArgs {
 }
 
 /// Extensions of document files.
-const FILE_ENDINGS: [&str; 6] = ["json", "txt", "md", "yaml", "yml", "xml"];
+const FILE_ENDINGS: [&str; 8] = ["json", "txt", "md", "yaml", "yml", "xml", "toml", "html"];
 
 /// Placeholder for the host of a document that is given as a file. No site has this name, so nothing is compared with the site that serves
 /// the document.
@@ -213,6 +213,9 @@ fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {
                 "there is no file {name}; for the site, write `agentdex check {name}`, or the URL of a document, such as \
                  https://{name}/.well-known/agent.json"
             ),
+            Err(error) if error.kind() == ErrorKind::NotFound && begins_with_a_site(name) => {
+                bail!("there is no file {name}; for the document of a site, write its URL: https://{name}")
+            }
             Ok(_) if Path::new(name).is_dir() => bail!("{}", directory_advice(name)),
             opened => opened.with_context(|| format!("cannot read {name}"))?,
         };
@@ -226,12 +229,16 @@ fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What to write to check the documents in a directory.
+/// Names of documents besides `*.json`.
+const OTHER_DOCUMENTS: [&str; 3] = ["agents.txt", "llms.txt", "api-catalog"];
+
+/// What to write to check the documents in a directory. `xargs` fails if one of the checks fails.
 fn directory_advice(name: &str) -> String {
     let dir = settings::escape::shell_word(name);
+    let others = OTHER_DOCUMENTS.map(|name| format!(" -o -name {name}")).concat();
     format!(
         "{name} is a directory, and one document is checked at a time; for each document in it: \
-         find {dir} -type f -name '*.json' -exec agentdex validate {{}} \\;"
+         find {dir} -type f '(' -name '*.json'{others} ')' -print0 | xargs -0 -n 1 agentdex validate"
     )
 }
 
@@ -239,6 +246,11 @@ fn directory_advice(name: &str) -> String {
 fn is_like_a_site(name: &str) -> bool {
     let ending = name.rsplit('.').next().unwrap_or_default();
     Host::parse(name).is_ok() && !FILE_ENDINGS.iter().any(|file| ending.eq_ignore_ascii_case(file))
+}
+
+/// Whether the path of a missing file looks like a URL without its scheme: `example.org/agent.json`.
+fn begins_with_a_site(name: &str) -> bool {
+    name.split_once('/').is_some_and(|(first, _)| is_like_a_site(first) && !Path::new(first).exists())
 }
 
 /// The URL of a file whose directory is the root of a site: the path is weak evidence for the format.

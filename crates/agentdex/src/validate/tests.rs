@@ -36,7 +36,10 @@ fn a_missing_file_with_the_name_of_a_site_suggests_how_to_check_the_site() {
     for part in ["agentdex check nobody.example.org", "https://nobody.example.org/.well-known/agent.json"] {
         assert!(site.contains(part), "{site}");
     }
-    for name in ["missing.json", "missing/agent.json", "llms.txt"] {
+    assert!(
+        error("nobody.example.org/agent.json").ends_with("its URL: https://nobody.example.org/agent.json")
+    );
+    for name in ["missing.json", "missing/agent.json", "llms.txt", "Cargo.toml/x"] {
         assert_eq!(error(name), format!("cannot read {name}"));
     }
 }
@@ -46,9 +49,22 @@ fn a_directory_is_refused_with_the_command_for_its_files() {
     let dir = tempfile::tempdir().unwrap();
     let args = TestCommand::parse_from(["validate", dir.path().to_str().unwrap()]).args;
     let error = args.open().unwrap_err().to_string();
-    let command =
-        format!("find {} -type f -name '*.json' -exec agentdex validate {{}} \\;", dir.path().display());
-    assert!(error.contains("is a directory") && error.ends_with(&command), "{error}");
+    let (_, command) = error.split_once("is a directory, and one document is checked at a time; ").unwrap();
+    let (_, command) = command.split_once(": ").unwrap();
+    let command = command.replace("agentdex validate", "grep -c valid");
+    let run = || std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
+    let paths = policy::plan::PATHS.iter().map(|slot| slot.path).filter(|path| *path != "/");
+    let names = paths.map(|path| path.rsplit('/').next().unwrap());
+    let names: std::collections::BTreeSet<&str> = names.collect();
+    for name in &names {
+        std::fs::write(dir.path().join(name), "valid").unwrap();
+    }
+    std::fs::write(dir.path().join("README.md"), "no document").unwrap();
+    let checked = run();
+    assert!(checked.status.success(), "{command}: {checked:?}");
+    assert_eq!(checked.stdout.split(|byte| *byte == b'\n').count() - 1, names.len(), "{checked:?}");
+    std::fs::write(dir.path().join("agents.txt"), "broken").unwrap();
+    assert!(!run().status.success(), "one check fails");
 }
 
 #[test]
@@ -189,7 +205,9 @@ fn locates_a_syntax_error_where_the_parser_stopped() {
     let output =
         validate("agent.json", "{\n  \"awp_version\": \"0.1\",\n  \"domain\" \"kiosk.example\"\n}\n", &[]).1;
     assert!(
-        output.contains("agent.json:3:12: must: expected `:` at line 3, column 12: `\"domain\" "),
+        output.contains(
+            "agent.json:3:12: must: there is no `:` after a name at line 3, column 12: `\"domain\" "
+        ),
         "{output}"
     );
 }

@@ -246,7 +246,7 @@ pub struct Stats {
     pub sites_due: u64,
     /// Sites with a lease that has not expired.
     pub sites_leased: u64,
-    /// Sites with a parked visit.
+    /// Sites with a parked visit that no worker resumes.
     pub sites_parked: u64,
     /// Sites whose owner opted out.
     pub sites_blocked: u64,

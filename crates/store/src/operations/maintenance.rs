@@ -37,6 +37,10 @@ impl Store {
             match path.try_exists() {
                 Ok(true) => {}
                 Ok(false) => return Err(StoreError::Missing { path: absolute() }),
+                Err(_) if path.parent().is_some_and(|dir| dir.is_file()) => {
+                    let dir = path.parent().unwrap_or(path).to_owned();
+                    return Err(StoreError::DirIsFile { dir });
+                }
                 Err(error) => {
                     return Err(StoreError::NotSearchable { path: absolute(), reason: error.to_string() });
                 }

@@ -130,6 +130,16 @@ impl Store {
     /// Parked visits, sorted by the time when their sites are due: site, time, reason as text.
     #[boxed]
     pub async fn parked_list(&self, max: u32) -> Result<Vec<(SiteName, DateTime<Utc>, String)>, StoreError> {
-        reading!(self, "parked_list", site::parked_list(i64::from(max)))
+        reading!(self, "parked_list", site::parked_list(i64::MAX, i64::from(max)))
+    }
+
+    /// The same without the visits that a worker resumes.
+    #[boxed]
+    pub async fn parked_idle_list(
+        &self,
+        now: DateTime<Utc>,
+        max: u32,
+    ) -> Result<Vec<(SiteName, DateTime<Utc>, String)>, StoreError> {
+        reading!(self, "parked_idle_list", site::parked_list(millis(now), i64::from(max)))
     }
 }

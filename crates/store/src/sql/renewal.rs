@@ -58,12 +58,16 @@ impl Renewal {
 
 impl KnownUrl {
     /// The change to the URL if a seed names it; `None` if the seed adds nothing. A link of another site than the last one that named the
-    /// URL takes effect immediately, any other seed one day after the last request, and the same link only a few times in a row. A URL that
-    /// a document of its own site or the operator names keeps this source.
+    /// URL takes effect immediately, and so does a list of the operator with a URL that others named. Any other seed takes effect one day
+    /// after the last request, and the same link only a few times in a row. A URL that a document of its own site or the operator names
+    /// keeps this source.
     pub(super) fn renewed_by(&self, id: &str, (seed, site): SiteSeed<'_>, now_ms: i64) -> Option<Renewal> {
         let site_of = |from: &String| ManifestUrl::parse(from).ok().map(|from| from.site());
         let source = self.linked_from.as_ref().and_then(site_of);
         let is_listed = self.discovery == Discovery::Listed.as_str();
+        // every visit requests such a path, whoever names it
+        let is_planned =
+            [Discovery::WellKnown, Discovery::Root].iter().any(|planned| planned.as_str() == self.discovery);
         let is_of_site = source.as_ref().is_some_and(|source| source.as_str() == site);
         let is_later = now_ms - self.fetched_at_ms >= HINT_INTERVAL.num_milliseconds();
         let renewal = |discovery: &str, linked_from: Option<String>| Renewal {
@@ -101,7 +105,7 @@ impl KnownUrl {
                 }
                 again(linked).filter(|_| is_later)
             }
-            SeedOrigin::File => Some(renewal(Discovery::Listed.as_str(), None)),
+            SeedOrigin::File => (is_later || !is_planned).then(|| renewal(Discovery::Listed.as_str(), None)),
             SeedOrigin::Submitted | SeedOrigin::Collected => {
                 is_later.then(|| renewal(Discovery::Submitted.as_str(), None))
             }

@@ -8,6 +8,7 @@ use manifest::{Host, SiteName};
 use super::Connection;
 use super::claim::claims_of;
 use super::compaction::compacted_among;
+use super::lease::LEASE_MAX_MS;
 use super::resource::{KnownResource, resources_of};
 use super::rows::decode;
 use super::state::{FirstHosts, RobotsBodies, hosts_of, states_of};
@@ -120,18 +121,23 @@ async fn resources_add(connection: &mut Connection, sites: &str, states: &mut St
     Ok(())
 }
 
-/// Parked visits by when their sites are due: site, time, reason. A skipped site with a damaged row is due later than its parked visit.
+/// Parked visits by when their sites are due: site, time, reason. A skipped site with a damaged row is due later than its parked visit. Leaves
+/// out sites that are leased at `unleased_at_ms`; [`i64::MAX`] leaves out none.
 pub(crate) async fn parked_list(
     connection: &mut Connection,
+    unleased_at_ms: i64,
     max: i64,
 ) -> Outcome<Vec<(SiteName, DateTime<Utc>, String)>> {
     let rows = sqlx::query(
-        "SELECT parked.name, site.next_visit_at_ms, parked.parked_reason
-         FROM (SELECT name, parked_until_ms, parked_reason FROM site_state
-               WHERE parked_until_ms IS NOT NULL ORDER BY parked_until_ms, name LIMIT $1) AS parked
-         JOIN site ON site.name = parked.name
-         ORDER BY site.next_visit_at_ms, parked.name",
+        "SELECT name, next_visit_at_ms, parked_reason
+         FROM (SELECT site.name, site.next_visit_at_ms, site_state.parked_reason
+               FROM site_state JOIN site ON site.name = site_state.name
+               WHERE parked_until_ms IS NOT NULL AND (lease_until_ms <= $1 OR lease_until_ms > $2)
+               ORDER BY parked_until_ms, site_state.name LIMIT $3) AS parked
+         ORDER BY next_visit_at_ms, name",
     )
+    .bind(unleased_at_ms)
+    .bind(unleased_at_ms.saturating_add(LEASE_MAX_MS))
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;

@@ -59,7 +59,8 @@ const QUEUE: &str = "
     FROM site";
 /// Leaves out damaged numbers, which could overflow a sum or dominate it.
 const TOTALS: &str = "
-    SELECT COUNT(parked_until_ms) AS parked,
+    SELECT (SELECT COUNT(*) FROM site_state JOIN site ON site.name = site_state.name
+            WHERE parked_until_ms IS NOT NULL AND (lease_until_ms <= $1 OR lease_until_ms > $2)) AS parked,
            CAST(COALESCE(SUM(CASE WHEN visits BETWEEN 0 AND 2147483647 THEN visits END), 0) AS BIGINT) AS visits,
            CAST(MAX(CASE WHEN last_visit_at_ms < 9000000000000000 THEN last_visit_at_ms END) AS BIGINT) AS last_visit_at_ms,
            (SELECT COUNT(*) FROM block) AS blocked,
@@ -69,9 +70,9 @@ const TOTALS: &str = "
            (SELECT COUNT(*) FROM document) AS documents,
            (SELECT CAST(COALESCE(SUM(CASE WHEN bytes BETWEEN 0 AND 1000000000000 THEN bytes END), 0) AS BIGINT)
             FROM document) AS document_bytes
-    FROM (SELECT visits, last_visit_at_ms, parked_until_ms FROM site_state
+    FROM (SELECT visits, last_visit_at_ms FROM site_state
           UNION ALL
-          SELECT visits_at_rest, compacted_last_visit_at_ms, NULL FROM site WHERE packed IS NOT NULL) AS state";
+          SELECT visits_at_rest, compacted_last_visit_at_ms FROM site WHERE packed IS NOT NULL) AS state";
 const BY_FORMAT: &str = "
     SELECT format, COUNT(*) FROM manifest WHERE removed_at_ms IS NULL GROUP BY format ORDER BY COUNT(*) DESC, format";
 const BY_STATUS: &str = "
@@ -87,9 +88,11 @@ const BY_END: &str = "
 pub(crate) async fn stats(connection: &mut Connection, now_ms: i64) -> Outcome<Stats> {
     let at = RowRef::new("site", "all");
     let day_ago_ms = now_ms - DAY_MS;
+    let lease_max_ms = now_ms + LEASE_MAX_MS;
     let queue: QueueRow =
-        sqlx::query_as(QUEUE).bind(now_ms).bind(now_ms + LEASE_MAX_MS).fetch_one(&mut *connection).await?;
-    let totals: TotalsRow = sqlx::query_as(TOTALS).fetch_one(&mut *connection).await?;
+        sqlx::query_as(QUEUE).bind(now_ms).bind(lease_max_ms).fetch_one(&mut *connection).await?;
+    let totals: TotalsRow =
+        sqlx::query_as(TOTALS).bind(now_ms).bind(lease_max_ms).fetch_one(&mut *connection).await?;
     let formats = sqlx::query(BY_FORMAT).fetch_all(&mut *connection).await?;
     let statuses = sqlx::query(BY_STATUS).fetch_all(&mut *connection).await?;
     let ends = sqlx::query(BY_END).bind(day_ago_ms).fetch_all(&mut *connection).await?;

@@ -79,7 +79,7 @@ macro_rules! contract_tests {
                 revisits_sites_visited_before_a_time, leases_sites_by_rank,
                 first_visits_of_a_list_are_shuffled, refuses_long_links_and_omits_long_sources,
                 leases_linked_sites_last_with_a_minimum_share, submitted_sites_leave_half_of_a_batch_to_lists, submission_does_not_change_the_priority_of_a_listed_site, a_visit_requested_during_another_one_follows_it, a_submission_can_make_a_site_due_later, link_does_not_change_the_priority_of_a_listed_site,
-                a_url_without_a_manifest_becomes_a_hint_again, a_link_that_its_site_still_has_leads_to_a_few_more_requests, bounds_the_sites_that_one_site_adds, bounds_hosts_and_urls_of_a_site,
+                a_url_without_a_manifest_becomes_a_hint_again, a_list_read_again_does_not_repeat_the_request_of_a_planned_path, a_link_that_its_site_still_has_leads_to_a_few_more_requests, bounds_the_sites_that_one_site_adds, bounds_hosts_and_urls_of_a_site,
                 sites_share_the_limit_on_urls, refused_links_of_a_manifest_are_read_again,
                 hosts_without_manifests_make_room_for_links,
                 host_keeps_its_most_trusted_origin,

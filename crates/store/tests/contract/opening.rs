@@ -167,8 +167,19 @@ pub(crate) async fn reports_unreachable_databases_with_advice(db: Db) -> Result<
     let file = dir.path().join("file");
     std::fs::write(&file, "not a directory")?;
     let error = Store::open(&StoreConfig::new(DatabaseUrl::in_data_dir(&file))).await.err();
-    let Some(error @ StoreError::NotWritable { .. }) = error else { anyhow::bail!("{error:?}") };
+    let Some(error @ StoreError::DirIsFile { .. }) = error else { anyhow::bail!("{error:?}") };
     assert!(error.to_string().contains("--data-dir") && !error.is_transient(), "{error}");
+    let existing = StoreConfig::new(DatabaseUrl::in_data_dir(&file));
+    let error = Store::open_existing(&existing).await.err();
+    assert!(matches!(error, Some(StoreError::DirIsFile { .. })), "{error:?}");
+    let cut = dir.path().join("cut.db");
+    let config = StoreConfig::new(DatabaseUrl::Sqlite(cut.clone()));
+    Store::open(&config).await?.close().await;
+    let bytes = std::fs::metadata(&cut)?.len();
+    std::fs::File::options().write(true).open(&cut)?.set_len(bytes / 2)?;
+    for error in [Store::open(&config).await.err(), Store::open_existing(&config).await.err()] {
+        assert!(matches!(error, Some(StoreError::Damaged { .. })), "{error:?}");
+    }
     let other = dir.path().join("agentdex.db");
     std::fs::write(&other, "this is not a database, but as long as one".repeat(100))?;
     assert!(Store::open(&StoreConfig::new(DatabaseUrl::Sqlite(other))).await.is_err());

@@ -697,6 +697,22 @@ pub(crate) async fn a_url_without_a_manifest_becomes_a_hint_again(Db { store, ..
     Ok(())
 }
 
+/// The first visit requests the URL among the planned paths, so this becomes its source.
+pub(crate) async fn a_list_read_again_does_not_repeat_the_request_of_a_planned_path(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    let at = url("https://shop.example/agent.json");
+    let listed = [Seed { url: Some(at.clone()), ..seed("shop.example") }];
+    assert_eq!(store.seeds_add(&listed, start()).await?.added, 1);
+    let failed = fetch(at.as_str(), FetchOutcome::NotFound, later(1));
+    let failed = FetchRecord { discovery: Discovery::Root, linked_from: None, ..failed };
+    visited(&store, "shop.example", later(1), vec![failed]).await?;
+    for (minutes, added) in [(2, 0), (24 * 60 - 1, 0), (24 * 60 + 2, 1)] {
+        assert_eq!(store.seeds_add(&listed, later(minutes)).await?.added, added, "after {minutes} min");
+    }
+    Ok(())
+}
+
 /// A site keeps linking to a URL that fails or that has left the index.
 pub(crate) async fn a_link_that_its_site_still_has_leads_to_a_few_more_requests(
     Db { store, .. }: Db,

@@ -62,7 +62,7 @@ pub(super) fn park_reason(scope: Scope, until: DateTime<Utc>, gap: Duration) -> 
     let is_gap = wait.is_ok_and(|wait| wait <= SLOW_GAP_MAX.max(gap * 2));
     match scope {
         Scope::Authority if is_gap => {
-            "the gap to the next request is long (Crawl-delay, --delay, a slow server, or Retry-After)"
+            "the gap to the next request is long (Crawl-delay, --delay, a slow server, Retry-After, or a restart of the crawler)"
                 .to_owned()
         }
         Scope::Authority | Scope::RetryAfter => {

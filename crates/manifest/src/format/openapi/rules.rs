@@ -50,7 +50,7 @@ findings! {
         "schemas were cut because their references expand beyond the limit"
             => "Keep the schemas of an operation below 2,000 parts when expanded.";
     rule YAML: Must("openapi.yaml.syntax", "OpenAPI 3.1 §4.1")
-        "the document is not readable as YAML" => "Correct the syntax at the stated position.";
+        "the document is not readable as YAML" => "Correct the document at this place; an editor for YAML marks it.";
     rule YAML_TOO_LONG: Must("openapi.yaml.too_long", "agentdex limits")
         "the document in YAML is longer than is read"
             => "Publish it as JSON, which is read up to 16 MiB, or shorten it below 8 MiB.";

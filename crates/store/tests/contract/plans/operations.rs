@@ -297,6 +297,8 @@ async fn sites(store: &Store, judge: &Judge) -> Result<()> {
         judge.judge("next_due_at", 100);
         store.parked_list(50).await?;
         judge.judge("parked_list", 50);
+        store.parked_idle_list(now(), 50).await?;
+        judge.judge("parked_idle_list", 50);
         store.blocked_among(&[site("b7.example"), site(&expanded(7))]).await?;
         judge.judge("blocked_among", 10);
         store.paths_of_positives(500).await?;
