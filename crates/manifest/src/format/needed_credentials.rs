@@ -142,17 +142,18 @@ fn may_require(text: &str) -> bool {
 }
 
 fn in_clause(clause: &str, folded: &str) -> Vec<Auth> {
-    if auth_sentences::is_conditional(folded) {
-        return Vec::new();
-    }
     let words: Vec<&str> = folded
         .split(|letter: char| !(letter.is_alphanumeric() || letter == '_'))
         .filter(|word| !word.is_empty())
         .collect();
     let lead = words.iter().take_while(|word| SUBJECTS.contains(word)).count();
     let needed = words.get(lead).filter(|verb| NEEDS.contains(verb)).and_then(|_| words.get(lead + 1..));
+    // "Requires a write-scoped token": nothing follows the token that could be a condition.
     if let Some(token) = needed.and_then(|needed| required_tokens::token_in(clause, needed)) {
         return vec![token];
+    }
+    if auth_sentences::is_conditional(folded) {
+        return Vec::new();
     }
     if !(is_needed_by_verb(&words) || is_named_as_required(&words) || is_access_with(&words)) {
         return required_header(clause, &words).into_iter().collect();
@@ -411,9 +412,12 @@ impl<'c> StatedByCalls<'c> {
     }
 }
 
-/// Adds the scopes that the description of a call names.
+/// Adds the scopes that the description of a call names. A call that needs a scope needs credentials.
 fn add_scopes(capability: &mut Capability) {
     let scopes = capability.description.as_deref().map(required_tokens::scopes_in).unwrap_or_default();
+    if !scopes.is_empty() && capability.auth.required == Tristate::Unknown {
+        capability.auth.required = Tristate::Yes;
+    }
     for scope in scopes {
         if !capability.auth.scopes.contains(&scope) {
             capability.auth.scopes.push(scope);

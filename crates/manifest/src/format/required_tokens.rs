@@ -1,7 +1,6 @@
 //! Tokens that a clause requires without naming a scheme ("Requires token authentication.", "Requires an access token."), and the scopes
 //! that a call needs ("Requires a write-scoped token.", "Requires the write scope.").
 
-use super::auth_sentences;
 use crate::draft::NAME_CHARS_MAX;
 use crate::format::clauses::clauses;
 use crate::model::{Auth, AuthScheme};
@@ -105,16 +104,15 @@ pub(super) fn scopes_in(description: &str) -> Vec<String> {
 }
 
 fn scope_in(clause: &str) -> Option<String> {
-    if auth_sentences::is_conditional(&clause.to_ascii_lowercase()) {
-        return None;
-    }
     let is_mark = |letter: char| "`\"',.".contains(letter);
     let words: Vec<&str> = clause.split_whitespace().map(|word| word.trim_matches(is_mark)).collect();
-    let at = words.iter().position(|word| NEEDS.iter().any(|known| word.eq_ignore_ascii_case(known)))?;
-    let behind = words.get(at + 1..)?;
+    let (verb, behind) = words.split_first()?;
+    if !NEEDS.iter().any(|known| verb.eq_ignore_ascii_case(known)) {
+        return None;
+    }
     let lead = behind.iter().take_while(|word| ARTICLES.contains(word)).count();
     let scope = match behind.get(lead..)? {
-        [scoped, "token" | "key", ..] => scoped.strip_suffix("-scoped")?,
+        [scoped, "token" | "key"] => scoped.strip_suffix("-scoped")?,
         [scope, "scope"] | ["scope" | "scope:", scope] | ["OAuth", "scope", scope] => scope,
         _ => return None,
     };

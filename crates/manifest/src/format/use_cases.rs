@@ -48,7 +48,9 @@ fn introduces_cases(line: &str) -> bool {
 
 /// The case in an item. An item with an address or a call is something else.
 fn case(item: &str) -> Option<&str> {
-    let item = capped(item.trim_matches(['*', '"', ' ']), CASE_CHARS_MAX);
+    // A remark in brackets names the tools for the case.
+    let bare = item.strip_suffix(')').and_then(|item| item.rsplit_once(" (")).map_or(item, |(bare, _)| bare);
+    let item = capped(bare.trim_matches(['*', '"', ' ']), CASE_CHARS_MAX);
     let is_other =
         item.contains("://") || item.contains("](") || item.contains(" /") || item.starts_with(['/', '`']);
     (!is_other && item.split_whitespace().count() > 1).then_some(item)
@@ -66,7 +68,7 @@ mod tests {
         for line in ["## Endpoints", "Use cases of the shop are listed elsewhere.", "Use this key:", ""] {
             assert!(!introduces_cases(line), "{line}");
         }
-        assert_eq!(case("Book a room for *two*"), Some("Book a room for *two"));
+        assert_eq!(case("Book a room for two (get_room)"), Some("Book a room for two"));
         for item in ["[Rooms](/rooms)", "GET /rooms", "/rooms", "rooms", "See https://shop.example/rooms"] {
             assert_eq!(case(item), None, "{item}");
         }
