@@ -81,7 +81,9 @@ pub(crate) fn add_variables(parameters: &mut Option<Value>, invocation: &Invocat
     }
     let (path, query) = parts_of_template(invocation);
     let mut found = Parameters::default();
+    let is_named = parameters.as_mut().is_some_and(|schema| names_id(schema, path));
     let of_path = address::variables(path).map(|name| (name, Location::Path, Presence::Required));
+    let of_path = of_path.filter(|_| !is_named);
     let of_query = address::variables(query).map(|name| (name, Location::Query, Presence::Optional));
     let known = parameters.as_ref().and_then(|schema| schema.get("properties")?.as_object());
     for (name, location, presence) in of_path.chain(of_query) {
@@ -91,6 +93,32 @@ pub(crate) fn add_variables(parameters: &mut Option<Value>, invocation: &Invocat
         }
     }
     merge(parameters, found.finish());
+}
+
+/// Whether the only required parameter with the name of the segment before `{id}`, the only variable of a path, is this variable: `room_id`
+/// of `/rooms/{id}/release`. It is then marked as such.
+fn names_id(schema: &mut Value, path: &str) -> bool {
+    let mut variables = address::variables(path);
+    if variables.next() != Some("id") || variables.next().is_some() {
+        return false;
+    }
+    let Some(segment) = path.split("/{id}").next().and_then(|before| before.rsplit('/').next()) else {
+        return false;
+    };
+    let one = segment.strip_suffix("ies").map(|stem| [stem, "y"].concat());
+    let one =
+        one.or_else(|| segment.strip_suffix('s').map(str::to_owned)).unwrap_or_else(|| segment.to_owned());
+    let names = [segment, &one].map(|noun| [[noun, "_id"].concat(), [noun, "Id"].concat()]).concat();
+    let is_named = |name: &&str| names.iter().any(|known| known == name);
+    let name = required_properties(schema).find(is_named).map(str::to_owned);
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    let Some((name, properties)) = name.zip(properties).filter(|(_, known)| !known.contains_key("id")) else {
+        return false;
+    };
+    let Some(property) = properties.get_mut(&name).and_then(Value::as_object_mut) else { return false };
+    property.insert("x-in".to_owned(), Value::from(Location::Path.as_x_in()));
+    property.insert("x-name".to_owned(), Value::from("id"));
+    true
 }
 
 /// Removes the locations of parameters of a capability without an address, because no request has them.
@@ -517,6 +545,18 @@ mod tests {
                 "kind": {"type": "string", "x-in": "path"}, "lat": {"type": "number", "x-in": "query"},
                 "id": {"type": "string", "x-in": "path"}, "unit": {"type": "string", "x-in": "query"}}}))
         );
+        let url_template = Some("https://a.example/v1/rooms/{id}/release".to_owned());
+        let invocation = Invocation { url_template, ..Invocation::default() };
+        let mut named = lenient(&json!([{"name": "room_id", "required": true}]), &invocation);
+        add_variables(&mut named, &invocation);
+        assert_eq!(
+            named,
+            Some(json!({"type": "object", "required": ["room_id"], "properties": {
+                "room_id": {"x-in": "path", "x-name": "id"}}}))
+        );
+        let mut other = lenient(&json!([{"name": "guest_id", "required": true}]), &invocation);
+        add_variables(&mut other, &invocation);
+        assert_eq!(other.map(|schema| schema["required"].clone()), Some(json!(["guest_id", "id"])));
         let mut none = None;
         add_variables(
             &mut none,

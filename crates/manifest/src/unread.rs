@@ -3,6 +3,7 @@
 //! A text, a number or a flag counts as read if the manifest contains it. What is left is kept in `hints.unread`, by its JSON pointer, from
 //! the root downwards. It is the publisher's text, untrusted, and decides nothing.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, Write};
 
@@ -101,11 +102,48 @@ pub(crate) fn keep(document: &Value, draft: &mut Draft<'_>) {
     let is_whole = serde_json::to_writer(&mut record, &draft.manifest).is_ok();
     draft.manifest.findings = findings;
     let Some(record) = String::from_utf8(record.0).ok().filter(|_| is_whole) else { return };
-    let mut known = Known::of(&record);
-    let (mut unread, mut bytes, mut compared) = (Map::new(), 0, 0);
+    let places = places_of(document);
+    let compared = compared_in(&places, draft.format());
+    let mut wanted = Wanted::default();
+    for (at, form) in &compared {
+        let place = &places[*at];
+        match place.value {
+            Value::String(_) => wanted.add(form),
+            Value::Number(_) => {
+                wanted.add(form);
+                wanted.add(place.name);
+            }
+            _ => wanted.add(place.name),
+        }
+    }
+    let mut known = Known::of(&record, &wanted);
+    let (mut unread, mut bytes) = (Map::new(), 0);
+    for (at, form) in compared {
+        let place = places[at];
+        if known.is_read(place.name, place.value, &form) {
+            continue;
+        }
+        let kept = match place.value {
+            Value::String(text) => Value::from(capped(text.trim(), TEXT_CHARS_MAX)),
+            other => other.clone(),
+        };
+        let pointer = pointer_of(&places, at);
+        bytes += pointer.len() + kept.as_str().map_or(DIGITS_MIN, str::len);
+        if unread.len() == VALUES_MAX || bytes > BYTES_MAX {
+            break;
+        }
+        unread.insert(pointer, kept);
+    }
+    if !unread.is_empty() {
+        draft.manifest.hints.insert(HINT.to_owned(), Value::Object(unread));
+    }
+}
+
+/// The values of a document outside the members that may contain a secret, up to the limits, in the order of their depth.
+fn places_of(document: &Value) -> Vec<Place<'_>> {
     let mut places = vec![Place { parent: 0, step: Step::Root, name: "", value: document }];
-    let mut at = 0;
-    while let Some(place) = places.get(at).copied() {
+    let (mut at, mut compared) = (0, 0);
+    while let Some(place) = places.get(at).copied().filter(|_| compared <= COMPARED_TOTAL_MAX) {
         let room = PLACES_MAX.saturating_sub(places.len());
         match place.value {
             Value::Object(map) => {
@@ -125,36 +163,73 @@ pub(crate) fn keep(document: &Value, draft: &mut Draft<'_>) {
                     value,
                 }));
             }
-            scalar => {
-                compared += place.name.len() + scalar.as_str().map_or(DIGITS_MIN, str::len);
-                // Other flags of the root are about the whole document, which has no effect of its own.
-                let is_mapped = if place.parent == 0 {
-                    ROOT_FLAGS.contains(&place.name) && !scalar.is_string()
-                } else {
-                    is_mapped(draft.format(), place.name, scalar)
-                        || is_amount_of_terms(&places, place, scalar)
-                };
-                if !is_mapped && !known.is_read(place.name, scalar) {
-                    let kept = match scalar {
-                        Value::String(text) => Value::from(capped(text.trim(), TEXT_CHARS_MAX)),
-                        other => other.clone(),
-                    };
-                    let pointer = pointer_of(&places, at);
-                    bytes += pointer.len() + kept.as_str().map_or(DIGITS_MIN, str::len);
-                    if unread.len() == VALUES_MAX || bytes > BYTES_MAX {
-                        break;
-                    }
-                    unread.insert(pointer, kept);
-                }
-            }
-        }
-        if compared > COMPARED_TOTAL_MAX {
-            break;
+            scalar => compared += place.name.len() + scalar.as_str().map_or(DIGITS_MIN, str::len),
         }
         at += 1;
     }
-    if !unread.is_empty() {
-        draft.manifest.hints.insert(HINT.to_owned(), Value::Object(unread));
+    // The values behind the limit are not compared.
+    places.truncate(at);
+    places
+}
+
+/// The positions of the texts, numbers and flags that no parser turns into something else, and the forms in which they are compared.
+fn compared_in<'v>(places: &[Place<'v>], format: Format) -> Vec<(usize, Cow<'v, str>)> {
+    let mut compared = Vec::new();
+    for (at, place) in places.iter().enumerate() {
+        let form = match place.value {
+            Value::Object(_) | Value::Array(_) | Value::Null => continue,
+            Value::String(text) => form_of(text.trim()),
+            Value::Number(number) => Cow::Owned(number.to_string()),
+            Value::Bool(_) => Cow::Borrowed(""),
+        };
+        // Other flags of the root are about the whole document, which has no effect of its own.
+        let is_mapped = if place.parent == 0 {
+            ROOT_FLAGS.contains(&place.name) && !place.value.is_string()
+        } else {
+            is_mapped(format, place.name, place.value) || is_amount_of_terms(places, *place, place.value)
+        };
+        if !is_mapped {
+            compared.push((at, form));
+        }
+    }
+    compared
+}
+
+/// The form in which a text is looked for: without the method of a call, and with the escapes of JSON.
+fn form_of(text: &str) -> Cow<'_, str> {
+    let (_, text) = address::split_method(text);
+    let text = HEADS.iter().find_map(|head| text.strip_prefix(head)).unwrap_or(text);
+    // Parsers write variables in braces, and turn the words of types into schemas.
+    let text = text.split("/:").next().unwrap_or(text).trim_end_matches(['?', '[', ']']);
+    if !text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+        return Cow::Borrowed(text);
+    }
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    Cow::Owned(quoted.trim_matches('"').to_owned())
+}
+
+/// A filter for the names and values that are looked for, so that few others are compared.
+#[derive(Default)]
+struct Wanted {
+    /// A bit for the length of a text, and its first and last bytes.
+    bits: [u64; 32],
+}
+
+impl Wanted {
+    fn place(text: &str) -> (usize, u64) {
+        let bytes = text.as_bytes();
+        let (first, last) = (bytes.first().copied().unwrap_or(0), bytes.last().copied().unwrap_or(0));
+        (bytes.len() & 31, 1_u64 << (first.wrapping_mul(7).wrapping_add(last) & 63))
+    }
+
+    fn add(&mut self, text: &str) {
+        let (row, bit) = Self::place(text);
+        self.bits[row] |= bit;
+    }
+
+    fn may_contain(&self, text: &str) -> bool {
+        let (row, bit) = Self::place(text);
+        self.bits[row] & bit != 0
     }
 }
 
@@ -267,7 +342,7 @@ pub(crate) fn holds_secret(value: &Value) -> bool {
     }
 }
 
-/// The names and values of a manifest, as JSON.
+/// The names and values of a manifest, as JSON. Only those are kept that are looked for.
 struct Known<'r> {
     record: &'r str,
     names: HashSet<&'r str>,
@@ -276,46 +351,50 @@ struct Known<'r> {
 }
 
 impl<'r> Known<'r> {
-    fn of(record: &'r str) -> Self {
+    fn of(record: &'r str, wanted: &Wanted) -> Self {
         let mut known = Self { record, names: HashSet::new(), values: HashSet::new(), searched: 0 };
         let mut rest = record;
-        while let Some(start) =
-            rest.find(|letter: char| letter == '"' || letter == '-' || letter.is_ascii_digit())
-        {
-            let Some(token) = rest.get(start..) else { break };
-            let Some(string) = token.strip_prefix('"') else {
-                let end = token.find([',', '}', ']']).unwrap_or(token.len());
-                let (number, after) = token.split_at(end);
-                known.values.insert(number);
-                rest = after;
-                continue;
-            };
-            let (string, after) = string.split_at(end_of_string(string));
-            let after = after.get(1..).unwrap_or_default();
-            if after.starts_with(':') {
-                known.names.insert(string);
-            } else {
-                known.values.insert(string);
+        while let Some((between, after)) = rest.split_once('"') {
+            known.add_numbers(between, wanted);
+            let (string, behind) = split_string(after);
+            if wanted.may_contain(string) {
+                let kept = if behind.starts_with(':') { &mut known.names } else { &mut known.values };
+                kept.insert(string);
             }
-            rest = after;
+            rest = behind;
         }
+        known.add_numbers(rest, wanted);
         known
     }
 
+    /// Adds the numbers between two strings.
+    fn add_numbers(&mut self, between: &'r str, wanted: &Wanted) {
+        if !between.bytes().any(|byte| byte.is_ascii_digit()) {
+            return;
+        }
+        let pieces = between.split([',', ':', '[', ']', '{', '}']);
+        let is_number = |piece: &&str| piece.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit());
+        self.values.extend(pieces.filter(is_number).filter(|number| wanted.may_contain(number)));
+    }
+
     /// Whether a value of this member is in the manifest. A flag and a number of one digit are compared by the name of their member.
-    fn is_read(&mut self, name: &str, value: &Value) -> bool {
+    fn is_read(&mut self, name: &str, value: &Value, form: &str) -> bool {
         match value {
-            Value::String(text) => self.has_text(text.trim()),
-            Value::Number(number) => {
-                let digits = number.to_string();
+            Value::String(text) => self.has_text(text.trim(), form),
+            Value::Number(_) => {
                 self.names.contains(name)
-                    || (digits.len() >= DIGITS_MIN && self.values.contains(digits.as_str()))
-                    || (digits.len() >= PART_BYTES_MIN && self.has_part(&digits))
-                    || (name.contains("price") && self.has_part(&format!("\"price\":\"{digits}\"")))
+                    || (form.len() >= DIGITS_MIN && self.values.contains(form))
+                    || (form.len() >= PART_BYTES_MIN && self.has_part(form))
+                    || (name.contains("price") && self.has_part(&format!("\"price\":\"{form}\"")))
             }
             Value::Bool(_) => self.names.contains(name),
             _ => true,
         }
+    }
+
+    /// Whether a value that was not looked for is in the manifest.
+    fn has_value(&mut self, text: &str) -> bool {
+        self.has_part(&["\"", text, "\""].concat())
     }
 
     /// Whether digits occur in the manifest, for example in a range of prices.
@@ -325,36 +404,36 @@ impl<'r> Known<'r> {
     }
 
     /// Whether a word names a method or a scheme of credentials that the manifest has under another spelling.
-    fn has_word(&self, word: &str) -> bool {
+    fn has_word(&mut self, word: &str) -> bool {
         if word.len() > WORD_BYTES_MAX || word.contains(char::is_whitespace) {
             return false;
         }
         let scheme = auth::scheme(word);
         let upper = word.to_ascii_uppercase();
-        (scheme != AuthScheme::Other && self.values.contains(scheme.as_str()))
-            || (address::is_method(&upper) && self.values.contains(upper.as_str()))
+        (scheme != AuthScheme::Other && self.has_value(scheme.as_str()))
+            || (address::is_method(&upper) && self.has_value(&upper))
     }
 
-    fn has_text(&mut self, text: &str) -> bool {
-        let (_, text) = address::split_method(text);
-        let text = HEADS.iter().find_map(|head| text.strip_prefix(head)).unwrap_or(text);
-        // Parsers write variables in braces, and turn the words of types into schemas.
-        let text = text.split("/:").next().unwrap_or(text).trim_end_matches(['?', '[', ']']);
-        let quoted = serde_json::to_string(text).unwrap_or_default();
-        let inner = quoted.trim_matches('"');
-        if text.is_empty() || self.values.contains(inner) || self.has_word(text) {
+    fn has_text(&mut self, text: &str, inner: &str) -> bool {
+        if inner.is_empty() || self.values.contains(inner) || self.has_word(inner) {
             return true;
         }
         // Parsers remove marks of Markdown, and turn the query of a path into parameters.
         if text.contains('`')
-            && text::without_marks(text, TEXT_CHARS_MAX).is_some_and(|bare| self.has_text(&bare))
+            && let Some(bare) = text::without_marks(text, TEXT_CHARS_MAX).filter(|bare| bare != text)
         {
-            return true;
+            let form = form_of(&bare).into_owned();
+            if self.has_value(&form) || self.has_text(&bare, &form) {
+                return true;
+            }
         }
         if inner.starts_with('/')
             && let Some((path, query)) = inner.split_once('?')
             && !query.contains(char::is_whitespace)
-            && query.split('&').all(|pair| self.names.contains(pair.split('=').next().unwrap_or_default()))
+            && query.split('&').all(|pair| {
+                let name = pair.split('=').next().unwrap_or_default();
+                self.has_part(&["\"", name, "\":"].concat())
+            })
         {
             return self.has_part(&[path, "\""].concat()) || self.has_part(inner);
         }
@@ -363,7 +442,7 @@ impl<'r> Known<'r> {
         if inner.starts_with('/')
             && let Some((address, remark)) = parts()
         {
-            return self.values.contains(remark) && self.has_part(&[address, "\""].concat());
+            return self.has_value(remark) && self.has_part(&[address, "\""].concat());
         }
         let is_path = inner.starts_with('/');
         if (inner.len() < PART_BYTES_MIN && !is_path) || self.searched >= SEARCHED_BYTES_MAX {
@@ -382,15 +461,19 @@ impl<'r> Known<'r> {
     }
 }
 
-/// The position of the quotation mark that ends a string of JSON.
-fn end_of_string(string: &str) -> usize {
-    let mut is_escaped = false;
-    let end = string.bytes().position(|byte| {
-        let ends = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        ends
-    });
-    end.unwrap_or(string.len())
+/// The string of JSON that a text begins with, behind its first quotation mark, and what follows it.
+fn split_string(text: &str) -> (&str, &str) {
+    let mut from = 0;
+    while let Some(quote) = text.get(from..).and_then(|rest| rest.find('"')) {
+        let at = from + quote;
+        let before = text.as_bytes().get(..at).unwrap_or_default();
+        let escapes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+        if escapes % 2 == 0 {
+            return (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default());
+        }
+        from = at + 1;
+    }
+    (text, "")
 }
 
 #[cfg(test)]
@@ -420,13 +503,13 @@ mod tests {
     fn keeps_what_no_reader_uses_with_its_pointer() {
         let found = unread(&json!({
             "name": "Shop",
-            "rules": {"one_claim": true, "claims_per_day": 3},
+            "raffle": {"one_claim": true, "claims_per_day": 3},
             "policy": {"crawlers": "welcome"},
             "endpoints": [{"path": "/a", "method": "POST", "description": "Find rooms", "slot": "b-7"}],
         }));
         let expected = json!({
-            "/rules/one_claim": true,
-            "/rules/claims_per_day": 3,
+            "/raffle/one_claim": true,
+            "/raffle/claims_per_day": 3,
             "/policy/crawlers": "welcome",
             "/endpoints/0/slot": "b-7",
         });

@@ -112,6 +112,10 @@ fn read_capability(
     let published = ["mode", "action_type", "accept_fallback"].iter();
     let published = published.filter_map(|key| Some(((*key).to_owned(), object.value(key)?.clone())));
     capability.published.extend(published.filter(|(_, value)| value.is_boolean() || is_short(value)));
+    let eta = object.object("async").and_then(|async_| async_.whole("max_eta_seconds"));
+    let counts = [("token_budget", object.whole("token_budget")), ("max_eta_seconds", eta)];
+    let counts = counts.into_iter().filter_map(|(key, count)| Some((key.to_owned(), Value::from(count?))));
+    capability.published.extend(counts);
     let method = if mode == "MODE1" { "GET" } else { "POST" };
     if let Some(address) = url.and_then(|url| draft.on_origin(url, &object.pointer)) {
         endpoint::set_call(&mut capability, method, address);

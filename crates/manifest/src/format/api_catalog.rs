@@ -48,15 +48,28 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     for key in root.map.keys().filter(|key| *key != "linkset") {
         draft.report(&EXTRA, root.at(key), format!("`{key}` is beside `linkset`"));
     }
+    let has_api = !denies_api(root);
     for context in root.objects("linkset") {
-        read_context(&context, draft);
+        read_context(&context, has_api, draft);
     }
     if !draft.manifest.links.iter().any(|link| link.rel == "service-desc") {
         draft.report_rule(&NO_DESCRIPTION, root.at("linkset"));
     }
 }
 
-fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
+/// Whether a remark says that the site has no API, so that its home page is the anchor of other documents.
+fn denies_api(root: &Object<'_>) -> bool {
+    let remark = root.text_of(&["_comment", "comment", "description", "note"]);
+    remark.is_some_and(|remark| {
+        ["no REST API", "no HTTP API", "no public API"].iter().any(|no| remark.contains(no))
+    })
+}
+
+fn is_home(anchor: &str) -> bool {
+    anchor.splitn(4, '/').nth(3).is_none_or(str::is_empty)
+}
+
+fn read_context(context: &Object<'_>, has_api: bool, draft: &mut Draft<'_>) {
     draft.check(context, &CONTEXT);
     let anchor = draft.url(context, "anchor");
     if let Some(anchor) = anchor.clone() {
@@ -65,6 +78,7 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
         let is_document = link_class::classify(&anchor).follow.is_some();
         if !known
             && !is_document
+            && (has_api || !is_home(&anchor))
             && draft.manifest.interfaces.len() < LINKS_MAX
             && anchor != draft.base().as_str()
         {
@@ -96,10 +110,9 @@ fn protocol_of(context: &Object<'_>, anchor: &str) -> Protocol {
     if class.rel == "mcp" {
         return Protocol::Mcp;
     }
-    let is_home = anchor.splitn(4, '/').nth(3).is_none_or(str::is_empty);
     let mut described = context.objects("service-desc");
     match (described.next(), described.next()) {
-        (Some(card), None) if !is_home && class.follow.is_none() => protocol_of_card(&card),
+        (Some(card), None) if !is_home(anchor) && class.follow.is_none() => protocol_of_card(&card),
         _ => Protocol::Http,
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct AuthRemarks {
     is_in_part: bool,
     /// The words that say that nobody has to log in.
     no_login: Option<String>,
+    /// The address behind a label such as "Sign up", which is that of the only credential.
+    sign_up: Option<String>,
 }
 
 impl AuthRemarks {
@@ -53,6 +55,9 @@ impl AuthRemarks {
         }
         if is_of_auth {
             self.read_section(line);
+        }
+        if self.sign_up.is_none() {
+            self.sign_up = sign_up(line).map(str::to_owned);
         }
         if line.contains("cope=") && line.contains("OAuth") {
             self.read_scopes(line);
@@ -110,7 +115,7 @@ impl AuthRemarks {
 
     /// Completes the credentials of the text.
     pub(super) fn finish(self, draft: &mut Draft<'_>) {
-        let Self { found, secrets, no_login, .. } = self;
+        let Self { found, secrets, no_login, sign_up, .. } = self;
         let absolute = |address: &Option<String>| address.as_deref().and_then(|url| draft.origin_url(url));
         let (registration_url, docs_url) = (absolute(&found.registration_url), absolute(&found.docs_url));
         for auth in draft.manifest.auth.iter_mut().filter(|auth| is_credential(auth)) {
@@ -122,12 +127,71 @@ impl AuthRemarks {
                 auth.scopes.extend(found.scopes.clone());
             }
         }
+        obtain_only(sign_up.as_deref(), draft);
         keep_secrets(secrets, draft);
         if let Some(words) = no_login.filter(|_| draft.manifest.auth.is_empty()) {
             draft.keep(Auth { declared: Some(words), ..Auth::new(AuthScheme::None) });
         }
     }
 }
+
+/// Sets where the only credential of a document is obtained, if nothing else says so.
+fn obtain_only(address: Option<&str>, draft: &mut Draft<'_>) {
+    let Some(url) = address.and_then(|address| draft.origin_url(address)) else { return };
+    let mut credentials = draft.manifest.auth.iter_mut().filter(|auth| is_credential(auth));
+    if let Some(only) = credentials.next().filter(|only| is_issued(only))
+        && credentials.next().is_none()
+    {
+        only.registration_url = Some(url);
+    }
+}
+
+/// Maximum number of bytes of the label of such an address.
+const LABEL_BYTES_MAX: usize = 40;
+
+/// The address in a line such as `Sign up: https://…` or `- Get an API key: https://…`.
+fn sign_up(line: &str) -> Option<&str> {
+    let (label, value) = line.split_once(':').filter(|(label, _)| label.len() <= LABEL_BYTES_MAX)?;
+    let address = value.trim_matches(['*', '`', '<', '>', ' ']);
+    let is_address = address.starts_with("https://") && !address.contains(char::is_whitespace);
+    (is_address && is_sign_up(label)).then_some(address)
+}
+
+/// Whether a label is about obtaining a credential: "Sign up", "Signup URL", "Get your API key".
+fn is_sign_up(label: &str) -> bool {
+    let words = text::words(label);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let said = match words.as_slice() {
+        [said @ .., "url" | "page" | "link" | "at"] => said,
+        said => said,
+    };
+    match said {
+        ["signup" | "register"] | ["sign", "up"] => true,
+        ["get" | "obtain" | "create", rest @ ..] => {
+            let named = match rest {
+                ["a" | "an" | "your" | "the", named @ ..] => named,
+                named => named,
+            };
+            matches!(named, ["api", "key" | "keys" | "token"] | ["key" | "keys" | "token"])
+        }
+        _ => false,
+    }
+}
+
+/// Members of a root with the address at which its credential is obtained.
+const SIGN_UP_KEYS: &[&str] = &[
+    "signup",
+    "signup_url",
+    "signupUrl",
+    "sign_up_url",
+    "signUpUrl",
+    "register_url",
+    "registerUrl",
+    "get_api_key",
+    "getApiKey",
+    "api_key_url",
+    "apiKeyUrl",
+];
 
 /// Whether a caller obtains this credential.
 const fn is_credential(auth: &Auth) -> bool {
@@ -176,6 +240,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         Some(Auth { registration_url, applies_to, ..secret })
     });
     keep_secrets(secrets.take(SECRETS_MAX).collect(), draft);
+    obtain_only(root.text_of(SIGN_UP_KEYS).filter(|address| address.starts_with("https://")), draft);
     let manifest = &mut draft.manifest;
     if manifest.auth.iter().any(is_issued) {
         let mut calls = manifest.capabilities.iter_mut().filter(|call| registers(call)).take(2);
@@ -356,6 +421,22 @@ mod tests {
         assert!(!found(&[("# Shop", false), ("Gallery:", false), says]));
         assert!(!found(&[("- Gallery", false), ("- No login required", true)]));
         assert!(!found(&[("- Gallery: no login required", false)]));
+    }
+
+    #[test]
+    fn finds_the_address_at_which_a_credential_is_obtained() {
+        for line in [
+            "Signup URL: https://shop.example/signup",
+            "- Get API key: https://shop.example/signup",
+            "**Sign up:** https://shop.example/signup",
+            "Get your key at: https://shop.example/signup",
+            "Register: <https://shop.example/signup>",
+        ] {
+            assert_eq!(sign_up(line), Some("https://shop.example/signup"), "{line}");
+        }
+        for line in ["Home: https://shop.example", "Register: POST https://shop.example/a", "Sign up today"] {
+            assert_eq!(sign_up(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! or "never", are ignored.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde_json::{Map, Value};
 use url::Url;
@@ -70,7 +71,7 @@ pub(crate) fn read(sentences: &[Sentence<'_>], root: &Object<'_>, draft: &mut Dr
                 tries_left -= 1;
                 let first = draft.manifest.capabilities.len();
                 add(&call, base.as_ref(), draft);
-                require_shown(call.rest, first, draft);
+                require_shown(&call, first, base.as_ref(), draft);
                 if draft.manifest.capabilities.len() > first && is_whole_sentence(before, marked) {
                     inherit(*owner, first, draft);
                 }
@@ -136,12 +137,27 @@ fn inherit(owner: Option<&Map<String, Value>>, first: usize, draft: &mut Draft<'
 }
 
 /// Requires the credential that the words behind a call name: `POST /rooms with 'Authorization: Bearer <key>'`.
-fn require_shown(rest: &str, first: usize, draft: &mut Draft<'_>) {
-    let sentence = rest.split(". ").next().unwrap_or_default();
+fn require_shown(call: &Call<'_>, first: usize, base: Option<&Url>, draft: &mut Draft<'_>) {
+    let sentence = call.rest.split(". ").next().unwrap_or_default();
     let shown = sentence.contains("Authorization: Bearer") && !sentence.contains("ptional");
     if shown && !auth_sentences::is_conditional(&sentence.to_ascii_lowercase()) {
-        needed_credentials::require_bearer(first, draft);
+        let added = first..draft.manifest.capabilities.len();
+        let named = if added.is_empty() { listed(call, base, draft) } else { added };
+        needed_credentials::require_bearer(named, draft);
     }
+}
+
+/// The capability that is this call, with the same method and a path that fits; an empty range if there is none.
+fn listed(call: &Call<'_>, base: Option<&Url>, draft: &Draft<'_>) -> Range<usize> {
+    let url = address_of(call.address, call, base, draft);
+    let position = url.zip(call.methods.first()).and_then(|(url, method)| {
+        draft.manifest.capabilities.iter().position(|known| {
+            let endpoint = known.invocation.endpoint();
+            known.invocation.method.as_deref() == Some(*method)
+                && endpoint.is_some_and(|known| fits(path_of(known), path_of(url.as_str())))
+        })
+    });
+    position.map_or(0..0, |position| position..position + 1)
 }
 
 /// Last segments of addresses that receive messages and have no paths below them.

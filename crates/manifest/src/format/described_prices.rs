@@ -79,8 +79,21 @@ fn free_by_description(description: &str) -> Option<Payment> {
     let is_other = OF_SOMETHING.iter().any(|known| known.eq_ignore_ascii_case(word));
     let is_word = rest.is_empty() || rest.starts_with([' ', ':', ',', '.']);
     let is_paid = description.contains("paid") || description.contains("Paid");
-    (is_word && !is_other && !is_paid)
-        .then(|| Payment { price: Some("free".to_owned()), ..Payment::default() })
+    let free = || Payment { price: Some("free".to_owned()), ..Payment::default() };
+    (is_word && !is_other && !is_paid).then(|| amount_of_part(description).unwrap_or_else(free))
+}
+
+/// The only amount of an asset in a description of which another part is free: "Free summary; 0.25 RLUSD full report."
+fn amount_of_part(description: &str) -> Option<Payment> {
+    let clauses = description.split([';', ',', '\u{2014}', '(', ')']).flat_map(|part| part.split(". "));
+    let mut amounts = clauses.take(PRICES_MAX).filter_map(|clause| {
+        let mut words = clause.split_whitespace();
+        let (amount, asset) = (words.next()?, words.next()?.trim_end_matches('.'));
+        let is_asset = (3..=6).contains(&asset.len()) && asset.bytes().all(|byte| byte.is_ascii_uppercase());
+        let is_amount = amount.parse::<f64>().is_ok_and(|amount| amount > 0.0);
+        single_price(&[amount, asset].join(" ")).filter(|_| is_asset && is_amount)
+    });
+    amounts.next().filter(|_| amounts.next().is_none())
 }
 
 /// Words after "free" that do not speak of the price of a call: "free text", "free slots".
@@ -154,6 +167,9 @@ mod tests {
         let others =
             ["Free text search", "Free slots of a room", "Freeze an account", "Free preview, then paid"];
         assert!(!others.into_iter().any(is_free));
+        let price = |text| free_by_description(text).and_then(|price| price.price);
+        assert_eq!(price("Free summary; 0.25 RLUSD full report."), Some("0.25 RLUSD".to_owned()));
+        assert_eq!(price("Free summary; 3 words each."), Some("free".to_owned()));
         let cost = |text| price_after_verb(text).and_then(|price| price.price);
         assert_eq!(cost("Verdict. Costs 0.10 RLUSD. Returns a thesis."), Some("0.10 RLUSD".to_owned()));
         assert_eq!(cost("Verdict. Costs time."), None);

@@ -12,10 +12,11 @@ use crate::address;
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::link_class;
+use crate::format::outbound::Texts;
 use crate::format::{
     addresses, ai_txt, auth_remarks, commands, described_calls, described_prices, generic, header, inline,
-    inner_auth, lenient, mcp, named_tools, needed_credentials, oauth, outbound, package, payment_header,
-    payment_words, payments, plan_tools, request_headers, terms, x402,
+    inner_auth, lenient, mcp, mcp_hosts, named_tools, needed_credentials, oauth, outbound, package, paid_lists,
+    payment_header, payment_words, payments, plan_tools, request_headers, terms, use_cases, x402,
 };
 use crate::model::{
     Auth, AuthScheme, CapabilityAuth, CapabilityKind, Cost, Format, Interface, Link, Payment, Protocol,
@@ -35,9 +36,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if matches!(draft.format(), Format::OpenApi | Format::Unrelated | Format::Malformed) {
         return;
     }
+    let texts = Texts::of(root.map);
     read_servers(root, draft);
     add_webmcp_page(root, draft);
-    payments::read(root, draft);
+    payments::read(root, &texts, draft);
     if !draft.format().is_core() && draft.format() != Format::X402 {
         x402::read_block(root, draft);
     }
@@ -58,6 +60,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     if !draft.format().is_core() {
         mark_free_lists(draft);
+        paid_lists::read(root, draft);
         mark_paid(0, draft);
     }
     generic::read_workflows(root, draft);
@@ -69,12 +72,12 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         oauth::read_endpoints(root, draft);
         request_headers::read(root, draft);
         inner_auth::read(root.map, draft);
-        needed_credentials::read_of_root(root.map, draft);
+        needed_credentials::read_of_root(&texts, draft);
         generic::read_openness(root, draft);
     }
     terms::read(root, draft);
     if let Some(profile) = root.object("ucp").filter(|_| draft.format() == Format::Ucp) {
-        payments::read(&profile, draft);
+        payments::read(&profile, &Texts::of(profile.map), draft);
         oauth::read_endpoints(&profile, draft);
         header::complete(&profile, draft);
         terms::read(&profile, draft);
@@ -94,22 +97,27 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     if !draft.format().is_core() {
         let listed = draft.manifest.capabilities.len();
-        named_tools::read(root.map, draft);
+        named_tools::read(&texts, draft);
+        mcp_hosts::read(&texts, draft);
         described_calls::read(&calling, root, draft);
         mark_paid(listed, draft);
-        complete_calls(listed, root, draft);
+        complete_calls(listed, (root, &texts), draft);
     }
 }
 
 /// Completes the credentials and the payments of all calls. Calls from the index `first_described` on are named only in texts.
-fn complete_calls(first_described: usize, root: &Object<'_>, draft: &mut Draft<'_>) {
+fn complete_calls(
+    first_described: usize,
+    (root, texts): (&Object<'_>, &Texts<'_>),
+    draft: &mut Draft<'_>,
+) {
     auth_remarks::read(root, draft);
     generic::open_registration(draft);
     apply_described_effects(first_described, draft);
     mark_described_open(first_described, draft);
     plan_tools::read(root, draft);
     payment_words::mark_calls(draft);
-    payment_header::read(root, draft);
+    payment_header::read(root, texts, draft);
 }
 
 /// The MCP servers, the commands that start servers, and the A2A endpoints at the root.
@@ -324,6 +332,7 @@ pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
         needed_credentials::read(0, draft);
     }
     payment_header::read_text(text, draft);
+    use_cases::read_text(text, draft);
     let inner = Some(text).filter(|_| draft.format() == Format::AiTxt);
     if let Some(document) = inner.and_then(ai_txt::object_below_comments) {
         if let Value::Object(map) = &document {

@@ -233,12 +233,20 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(languages) = languages_of(root) {
         manifest.features.other.entry("languages".to_owned()).or_insert(languages);
     }
+    let features = root.object("features");
+    for (name, value) in features.iter().flat_map(|features| features.map).take(FEATURES_MAX) {
+        if value.is_boolean() || value.is_number() {
+            manifest.features.other.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
     for key in RULE_KEYS {
-        let is_list = |rules: &&Value| {
-            let rules = rules.as_array().filter(|rules| !rules.is_empty());
-            rules.is_some_and(|rules| rules.iter().all(Value::is_string))
+        let is_rule = |rule: &Value| rule.is_string() || rule.is_boolean() || rule.is_number();
+        let are_rules = |rules: &&Value| match rules {
+            Value::Array(rules) => !rules.is_empty() && rules.iter().all(Value::is_string),
+            Value::Object(rules) => !rules.is_empty() && rules.values().all(is_rule),
+            _ => false,
         };
-        let rules = root.value(key).filter(is_list);
+        let rules = root.value(key).filter(are_rules);
         let rules = rules.filter(|rules| budget::bytes_of(rules, HINT_BYTES_MAX) <= HINT_BYTES_MAX);
         manifest.hints.extend(rules.map(|rules| ((*key).to_owned(), rules.clone())));
     }
@@ -303,7 +311,9 @@ const HINT_KEYS: &[&str] = &[
     "excludedActions",
     "excluded_actions",
 ];
-/// Members with a list of rules in words for the agents that call a service.
+/// Maximum number of features of one document that are kept.
+const FEATURES_MAX: usize = 50;
+/// Members with a list of rules in words, or a map of rules, for the agents that call a service.
 const RULE_KEYS: &[&str] =
     &["norms", "rules", "guidelines", "restrictions", "constraints", "agent_rules", "agentRules"];
 /// Maximum number of bytes of one piece of advice.

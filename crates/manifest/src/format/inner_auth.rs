@@ -16,14 +16,15 @@ const NESTING_MAX: usize = 8;
 /// Maximum number of members that are searched for credentials.
 const MEMBERS_MAX: usize = 5_000;
 
-/// Adds the credentials of the parts, if the document states none for the whole.
+/// Adds the credentials of the parts. If the document states some for the whole, only those of elements with a form or a registration of
+/// their own are added.
 pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
-    if !draft.manifest.auth.is_empty() {
-        return;
-    }
     let mut search =
         Search { found: Vec::new(), members_left: MEMBERS_MAX, is_open_in_part: false, steps: Vec::new() };
     search.map(root, 0);
+    if !draft.manifest.auth.is_empty() {
+        return keep_own(search.found, draft);
+    }
     let has_found = !search.found.is_empty();
     let first = draft.manifest.auth.len();
     let is_several = search.found.len() > 1;
@@ -47,17 +48,72 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     }
 }
 
+/// Keeps the credentials that elements state beside those of the document, for the calls of these elements: with another form, or obtained
+/// elsewhere.
+fn keep_own(found: Vec<Found>, draft: &mut Draft<'_>) {
+    for Found { auth, holders } in found {
+        let has_details = auth.registration_url.is_some()
+            || auth.format.is_some()
+            || auth.token_url.is_some()
+            || auth.authorize_url.is_some();
+        let manifest = &mut draft.manifest;
+        let same = |known: &&mut Auth| known.scheme == auth.scheme;
+        let is_known = manifest.auth.iter().any(|known| states(known, &auth));
+        if !has_details || is_known || manifest.capabilities.len() > CALLS_MAX {
+            continue;
+        }
+        let needs = |call: &&Capability| {
+            call.auth.required != Tristate::No && call.auth.schemes.contains(&auth.scheme)
+        };
+        let (own, others): (Vec<&Capability>, Vec<&Capability>) =
+            manifest.capabilities.iter().filter(needs).partition(|call| is_inside(&holders, &call.pointer));
+        let ids =
+            |calls: Vec<&Capability>| calls.iter().map(|call| call.native_id.clone()).collect::<Vec<_>>();
+        let (own, others) = (ids(own), ids(others));
+        if own.is_empty() {
+            continue;
+        }
+        for known in manifest.auth.iter_mut().filter(same) {
+            match &mut known.applies_to {
+                AppliesTo::All if !others.is_empty() => {
+                    known.applies_to = AppliesTo::Ids { ids: others.clone() };
+                }
+                AppliesTo::Ids { ids } if ids.iter().any(|id| !own.contains(id)) => {
+                    ids.retain(|id| !own.contains(id));
+                }
+                _ => {}
+            }
+        }
+        draft.keep(Auth { applies_to: AppliesTo::Ids { ids: own }, ..auth });
+    }
+}
+
+/// Maximum number of calls of a document whose elements may state credentials beside those of the document.
+const CALLS_MAX: usize = 1_000;
+
+/// Whether a known credential says all that another statement says.
+fn states(known: &Auth, other: &Auth) -> bool {
+    let has = |known: &Option<String>, other: &Option<String>| other.is_none() || known == other;
+    known.scheme == other.scheme
+        && has(&known.registration_url, &other.registration_url)
+        && has(&known.format, &other.format)
+        && has(&known.token_url, &other.token_url)
+        && has(&known.authorize_url, &other.authorize_url)
+}
+
+/// Whether a pointer leads into one of these elements.
+fn is_inside(holders: &[String], pointer: &str) -> bool {
+    holders.iter().any(|holder| {
+        let rest = pointer.strip_prefix(holder.as_str()).filter(|_| !holder.is_empty());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
 /// Restricts credentials to the calls of the elements that state them.
 fn limit_to(holders: &[String], auth: &mut Auth, capabilities: &mut [Capability]) {
-    let is_inside = |pointer: &str| {
-        holders.iter().any(|holder| {
-            let rest = pointer.strip_prefix(holder.as_str()).filter(|_| !holder.is_empty());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
-    };
     let count = capabilities.len();
     let mut ids: Vec<String> = Vec::new();
-    for call in capabilities.iter_mut().filter(|call| is_inside(&call.pointer)) {
+    for call in capabilities.iter_mut().filter(|call| is_inside(holders, &call.pointer)) {
         if call.auth.required == Tristate::No {
             continue;
         }

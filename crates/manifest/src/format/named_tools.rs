@@ -1,10 +1,8 @@
 //! Tools of an MCP server that a document names only in sentences, `use MCP tool submit_inquiry`, or after its address,
 //! `https://shop.example/mcp (tools: quote, book)`.
 
-use serde_json::{Map, Value};
-
 use crate::draft::Draft;
-use crate::format::outbound;
+use crate::format::outbound::{self, Texts};
 use crate::model::{CapabilityKind, Protocol};
 use crate::text;
 
@@ -14,7 +12,7 @@ const TOOLS_MAX: usize = 20;
 const NAME_BYTES_MAX: usize = 64;
 
 /// Adds the tools that sentences name, if the document names a server and lists none of its tools.
-pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
+pub(crate) fn read(texts: &Texts<'_>, draft: &mut Draft<'_>) {
     let mut servers =
         draft.manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
     let Some(url) = servers.find_map(|server| server.url.clone()) else { return };
@@ -23,16 +21,13 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
         return;
     }
     let mut names: Vec<&str> = Vec::new();
-    outbound::each_text(root, &mut |text| {
-        if !text::has_four(text, *b"tool") {
-            return;
-        }
+    for text in texts.iter().filter(|text| text::has_four(text, *b"tool")) {
         for name in named_in(text).chain(after_address(text)) {
             if names.len() < TOOLS_MAX && !names.contains(&name) {
                 names.push(name);
             }
         }
-    });
+    }
     for name in names {
         let mut capability = draft.capability(CapabilityKind::Tool, name, "", String::new());
         capability.invocation.protocol = Some(Protocol::Mcp);

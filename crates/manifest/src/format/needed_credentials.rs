@@ -4,22 +4,24 @@
 //! condition, about another service, or about a key that the call manages are ignored.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::credential_headers::{self, CREDENTIAL_KEYWORD};
+use super::credential_headers::{self, HeaderCredential};
 use super::instructed_credentials::{self, Need};
+use super::key_parameters::{self, manages_keys};
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_BYTES_MAX};
 use crate::format::clauses::clauses;
-use crate::format::{auth_sentences, lenient, named_keys, outbound, request_headers};
-use crate::model::{AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Tristate};
+use crate::format::outbound::Texts;
+use crate::format::{auth_sentences, lenient, named_keys, request_headers, required_tokens};
+use crate::model::{AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Manifest, Tristate};
 use crate::object::Object;
 use crate::text::{self, capped};
 
 /// Maximum number of words between "requires" and the credential: "an existing schedule and".
 const WORDS_BETWEEN_MAX: usize = 6;
-/// Maximum number of parameters of one call, and of steps of one flow, that are searched.
-const PARAMETERS_MAX: usize = 200;
+/// Maximum number of steps of one flow that are searched.
 const STEPS_MAX: usize = 100;
 /// Maximum number of credentials of one document that are kept.
 const CREDENTIALS_MAX: usize = 16;
@@ -68,25 +70,6 @@ const OF_NAMES: &[&str] = &[
 ];
 /// Words after "with an API key".
 const ACCESS: &[&str] = &["access", "auth", "authentication", "authorization"];
-/// Words in texts of calls that manage keys.
-const MANAGING: &[&str] = &[
-    "revoke",
-    "rotate",
-    "delete",
-    "remove",
-    "verify",
-    "validate",
-    "inspect",
-    "lookup",
-    "regenerate",
-    "renew",
-    "whose",
-];
-/// Words in the names and paths of calls that manage keys.
-const OF_KEYS: &[&str] =
-    &["key", "keys", "apikey", "apikeys", "token", "tokens", "credential", "credentials", "revoke", "rotate"];
-/// Names of parameters for the key of the caller.
-const KEY_NAMES: &[&str] = &["apikey", "key", "xapikey"];
 
 /// The credentials that the description of a call states.
 #[derive(Debug, Default)]
@@ -159,13 +142,19 @@ fn may_require(text: &str) -> bool {
 }
 
 fn in_clause(clause: &str, folded: &str) -> Vec<Auth> {
-    if auth_sentences::is_conditional(folded) {
-        return Vec::new();
-    }
     let words: Vec<&str> = folded
         .split(|letter: char| !(letter.is_alphanumeric() || letter == '_'))
         .filter(|word| !word.is_empty())
         .collect();
+    let lead = words.iter().take_while(|word| SUBJECTS.contains(word)).count();
+    let needed = words.get(lead).filter(|verb| NEEDS.contains(verb)).and_then(|_| words.get(lead + 1..));
+    // "Requires a write-scoped token": nothing follows the token that could be a condition.
+    if let Some(token) = needed.and_then(|needed| required_tokens::token_in(clause, needed)) {
+        return vec![token];
+    }
+    if auth_sentences::is_conditional(folded) {
+        return Vec::new();
+    }
     if !(is_needed_by_verb(&words) || is_named_as_required(&words) || is_access_with(&words)) {
         return required_header(clause, &words).into_iter().collect();
     }
@@ -294,83 +283,174 @@ pub(super) fn requires(description: &str) -> bool {
 fn require(found: &[Auth], needed: &mut CapabilityAuth) {
     for auth in found {
         needed.required = Tristate::Yes;
-        if auth.scheme != AuthScheme::Other && !needed.schemes.contains(&auth.scheme) {
+        if is_named(auth) && !needed.schemes.contains(&auth.scheme) {
             needed.schemes.push(auth.scheme);
         }
     }
 }
 
+/// Whether a statement names its credential: by a scheme, or by a word such as "token".
+const fn is_named(auth: &Auth) -> bool {
+    !matches!(auth.scheme, AuthScheme::Other) || auth.declared.is_some()
+}
+
 /// The identity of a credential: its scheme, location and name.
 type Identity = (AuthScheme, Option<String>, Option<String>);
+
+/// The calls that need a credential, and what their texts say about it in addition to its [`Identity`].
+#[derive(Debug, Default)]
+struct Users {
+    ids: Vec<String>,
+    declared: Option<String>,
+    registration: Option<String>,
+}
 
 /// Reads the descriptions and the required parameters of the calls from `first` on that have no other statement, and keeps the credentials
 /// that no other part of the document states.
 pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
-    let mut found: BTreeMap<Identity, Vec<String>> = BTreeMap::new();
-    let mut optional: BTreeMap<Identity, Vec<String>> = BTreeMap::new();
+    read_beside(first, &CapabilityAuth::default(), draft);
+}
+
+/// The same for calls that have the credentials of the whole document: a call needs those that it states itself in addition to them.
+pub(crate) fn read_beside(first: usize, of_document: &CapabilityAuth, draft: &mut Draft<'_>) {
+    let only = only_scheme(&draft.manifest);
+    let mut stated = StatedByCalls::new(of_document, &draft.manifest);
     for capability in draft.manifest.capabilities.iter_mut().skip(first) {
+        stated.read(capability, only);
+    }
+    keep_credentials(stated.found, stated.optional, draft);
+}
+
+/// The credentials that calls state.
+struct StatedByCalls<'c> {
+    /// What calls need that state nothing.
+    of_document: &'c CapabilityAuth,
+    /// Headers of the credentials of the document.
+    known: Vec<String>,
+    found: BTreeMap<Identity, Users>,
+    optional: BTreeMap<Identity, Vec<String>>,
+}
+
+impl<'c> StatedByCalls<'c> {
+    fn new(of_document: &'c CapabilityAuth, manifest: &Manifest) -> Self {
+        let names = manifest.auth.iter().filter_map(|auth| auth.name.clone());
+        // Headers of calls without the credentials of the document complete those that it defines.
+        let is_inherited = *of_document != CapabilityAuth::default();
+        let known = names.filter(|_| is_inherited).take(CREDENTIALS_MAX).collect();
+        Self { of_document, known, found: BTreeMap::new(), optional: BTreeMap::new() }
+    }
+
+    fn read(&mut self, capability: &mut Capability, only: Option<AuthScheme>) {
         let described = capability.description.as_deref().map(Described::of).unwrap_or_default();
         if capability.auth.required != Tristate::Yes {
             for auth in &described.optional {
-                if optional.len() < CREDENTIALS_MAX {
-                    let identity = (auth.scheme, auth.location.clone(), auth.name.clone());
-                    optional.entry(identity).or_default().push(capability.native_id.clone());
-                }
+                self.offer((auth.scheme, auth.location.clone(), auth.name.clone()), capability);
             }
         }
         if capability.auth.required == Tristate::No {
-            continue;
+            return;
         }
-        let described = described.needed(capability).to_vec();
+        let mut described = described.needed(capability).to_vec();
+        // A token is the only credential that the document states.
+        for token in described.iter_mut().filter(|auth| auth.scheme == AuthScheme::Other && is_named(auth)) {
+            if let Some(scheme) = only {
+                *token = Auth { registration: token.registration.take(), ..Auth::new(scheme) };
+            }
+        }
         let is_unstated = capability.auth == CapabilityAuth::default();
-        if is_unstated {
+        let is_inherited = !is_unstated && capability.auth == *self.of_document;
+        add_scopes(capability);
+        if is_unstated || is_inherited {
             require(&described, &mut capability.auth);
         }
-        let by_parameter = is_unstated.then(|| key_parameter(capability)).flatten();
+        let by_parameter = is_unstated.then(|| key_parameters::mark(capability)).flatten();
         require(by_parameter.as_slice(), &mut capability.auth);
         let is_only_paid = capability.auth.schemes == [AuthScheme::Payment];
-        let in_headers =
-            if is_unstated || is_only_paid { credential_headers::mark(capability) } else { Vec::new() };
-        let is_known = |auth: &Auth| by_parameter.iter().any(|known| known.name == auth.name);
-        for header in in_headers.into_iter().filter(|header| !is_known(&header.auth)) {
-            let auth = header.auth;
-            if header.is_required {
-                require(std::slice::from_ref(&auth), &mut capability.auth);
-            }
-            let ids = if header.is_required { &mut found } else { &mut optional };
-            if ids.len() < CREDENTIALS_MAX {
-                let identity = (auth.scheme, auth.location, auth.name);
-                ids.entry(identity).or_default().push(capability.native_id.clone());
+        if is_unstated || is_inherited || is_only_paid {
+            for header in credential_headers::mark(capability) {
+                if by_parameter.iter().all(|known| known.name != header.auth.name) {
+                    self.read_header(header, capability);
+                }
             }
         }
         // The sentence may repeat the statement of another member.
         let needed = &capability.auth;
         let stated = described.into_iter().filter(|auth| needed.schemes.contains(&auth.scheme));
-        for auth in by_parameter.into_iter().chain(stated).filter(|auth| auth.scheme != AuthScheme::Other) {
-            if found.len() < CREDENTIALS_MAX {
-                let ids = found.entry((auth.scheme, auth.location, auth.name)).or_default();
-                ids.push(capability.native_id.clone());
-            }
+        for auth in by_parameter.into_iter().chain(stated).filter(is_named) {
+            self.need(auth, &capability.native_id);
         }
     }
-    keep_credentials(found, optional, draft);
+
+    /// Reads the credential in a header, unless it is one of the document.
+    fn read_header(&mut self, header: HeaderCredential, capability: &mut Capability) {
+        let HeaderCredential { auth, is_required } = header;
+        let is_known = |name: &str| self.known.iter().any(|known| known.eq_ignore_ascii_case(name));
+        if auth.name.as_deref().is_some_and(is_known) {
+            return;
+        }
+        if is_required {
+            require(std::slice::from_ref(&auth), &mut capability.auth);
+            self.need(auth, &capability.native_id);
+        } else {
+            self.offer((auth.scheme, auth.location, auth.name), capability);
+        }
+    }
+
+    fn need(&mut self, auth: Auth, id: &str) {
+        if self.found.len() < CREDENTIALS_MAX {
+            let users = self.found.entry((auth.scheme, auth.location, auth.name)).or_default();
+            users.ids.push(id.to_owned());
+            users.declared = users.declared.take().or(auth.declared);
+            users.registration = users.registration.take().or(auth.registration);
+        }
+    }
+
+    fn offer(&mut self, credential: Identity, capability: &Capability) {
+        if self.optional.len() < CREDENTIALS_MAX {
+            self.optional.entry(credential).or_default().push(capability.native_id.clone());
+        }
+    }
+}
+
+/// Adds the scopes that the description of a call names. A call that needs a scope needs credentials.
+fn add_scopes(capability: &mut Capability) {
+    let scopes = capability.description.as_deref().map(required_tokens::scopes_in).unwrap_or_default();
+    if !scopes.is_empty() && capability.auth.required == Tristate::Unknown {
+        capability.auth.required = Tristate::Yes;
+    }
+    for scope in scopes {
+        if !capability.auth.scopes.contains(&scope) {
+            capability.auth.scopes.push(scope);
+        }
+    }
+}
+
+/// The scheme of the only credential that a document states.
+fn only_scheme(manifest: &Manifest) -> Option<AuthScheme> {
+    let is_credential =
+        |auth: &&Auth| !matches!(auth.scheme, AuthScheme::None | AuthScheme::Payment | AuthScheme::Other);
+    let mut credentials = manifest.auth.iter().filter(is_credential).map(|auth| auth.scheme);
+    let first = credentials.next()?;
+    credentials.all(|scheme| scheme == first).then_some(first)
 }
 
 /// Keeps the credentials of these calls: those that they need, and those that are optional for them.
 fn keep_credentials(
-    found: BTreeMap<Identity, Vec<String>>,
+    found: BTreeMap<Identity, Users>,
     optional: BTreeMap<Identity, Vec<String>>,
     draft: &mut Draft<'_>,
 ) {
     // Credentials with a name come first, because a sentence without a name is about the same credential.
-    for ((scheme, location, name), ids) in found.into_iter().rev() {
+    for ((scheme, location, name), Users { ids, declared, registration }) in found.into_iter().rev() {
         let is_same = |known: &&mut Auth| {
             known.scheme == scheme && (name.is_none() || known.name.is_none() || known.name == name)
         };
         let Some(known) = draft.manifest.auth.iter_mut().find(is_same) else {
-            draft.keep(Auth { location, name, applies_to: AppliesTo::Ids { ids }, ..Auth::new(scheme) });
+            let applies_to = AppliesTo::Ids { ids };
+            draft.keep(Auth { location, name, applies_to, declared, registration, ..Auth::new(scheme) });
             continue;
         };
+        known.registration = known.registration.take().or(registration);
         if known.name.is_none() && known.location.is_none() {
             (known.location, known.name) = (location, name);
         }
@@ -387,11 +467,11 @@ fn keep_credentials(
     }
 }
 
-/// Requires a bearer token for the calls from `first` on that have no other statement.
-pub(crate) fn require_bearer(first: usize, draft: &mut Draft<'_>) {
-    let calls = draft.manifest.capabilities.iter_mut().skip(first);
+/// Requires a bearer token for those of these calls that have no other statement.
+pub(crate) fn require_bearer(calls: Range<usize>, draft: &mut Draft<'_>) {
+    let calls = draft.manifest.capabilities.get_mut(calls).unwrap_or_default();
     let mut ids: Vec<String> = Vec::new();
-    for call in calls.filter(|call| call.auth == CapabilityAuth::default()) {
+    for call in calls.iter_mut().filter(|call| call.auth == CapabilityAuth::default()) {
         call.auth.required = Tristate::Yes;
         call.auth.schemes.push(AuthScheme::Bearer);
         ids.push(call.native_id.clone());
@@ -409,21 +489,21 @@ pub(crate) fn require_bearer(first: usize, draft: &mut Draft<'_>) {
 }
 
 /// Reads the calls of a document, and then the sentences of all its members.
-pub(crate) fn read_of_root(root: &Map<String, Value>, draft: &mut Draft<'_>) {
+pub(crate) fn read_of_root(texts: &Texts<'_>, draft: &mut Draft<'_>) {
     read(0, draft);
     named_keys::read(0, draft);
-    read_accepted(root, draft);
+    read_accepted(texts, draft);
 }
 
 /// Keeps credentials that the service also accepts, according to a sentence in any member: `"note": "Also accepts Authorization: Bearer
 /// <jwt>."`
-pub(crate) fn read_accepted(root: &Map<String, Value>, draft: &mut Draft<'_>) {
+pub(crate) fn read_accepted(texts: &Texts<'_>, draft: &mut Draft<'_>) {
     let mut found: Vec<Auth> = Vec::new();
-    outbound::each_text(root, &mut |text| {
+    for text in texts.iter() {
         if found.len() < CREDENTIALS_MAX && text::has_four(text, *b"lso ") && text.contains("lso accept") {
             found.extend(Described::of(text).optional);
         }
-    });
+    }
     for auth in found {
         if draft.manifest.auth.iter().all(|known| known.scheme != auth.scheme) {
             draft.keep(Auth { applies_to: AppliesTo::OptionalIds { ids: Vec::new() }, ..auth });
@@ -441,61 +521,6 @@ fn add_ids(applies_to: &mut AppliesTo, ids: Vec<String>) {
         }
         AppliesTo::All | AppliesTo::OptionalIds { .. } => {}
     }
-}
-
-/// Whether a call manages keys, so that a key among its parameters may be the subject of the call.
-fn manages_keys(capability: &Capability) -> bool {
-    let endpoint = capability.invocation.endpoint().unwrap_or_default();
-    let path = endpoint.split('?').next().unwrap_or_default().rsplit("://").next().unwrap_or_default();
-    let (_, path) = path.split_once('/').unwrap_or(("", ""));
-    let is_of_keys = |word: &String| OF_KEYS.contains(&word.as_str());
-    [path, capability.native_id.as_str()].iter().any(|name| text::words(name).iter().any(is_of_keys))
-}
-
-/// The required parameter for the key of the caller: it is called `apiKey`, `api_key` or `key`, and its text says that it is an API key. It
-/// is marked in the schema.
-fn key_parameter(capability: &mut Capability) -> Option<Auth> {
-    let schema = capability.parameters.as_ref()?.as_object()?;
-    let properties = schema.get("properties")?.as_object()?;
-    let holds = |name: &&str| properties.get(*name).and_then(Value::as_object).is_some_and(holds_key);
-    let required = schema.get("required")?.as_array()?.iter().filter_map(Value::as_str).take(PARAMETERS_MAX);
-    let name = required.filter(|name| is_key_name(name)).find(holds)?.to_owned();
-    if manages_keys(capability) {
-        return None;
-    }
-    let properties = capability.parameters.as_mut()?.get_mut("properties")?;
-    let property = properties.get_mut(&name)?.as_object_mut()?;
-    property.insert(CREDENTIAL_KEYWORD.to_owned(), Value::from(AuthScheme::ApiKey.as_str()));
-    let location = property.get("x-in").and_then(Value::as_str).map(str::to_owned);
-    Some(Auth { location, name: Some(name), ..Auth::new(AuthScheme::ApiKey) })
-}
-
-fn is_key_name(name: &str) -> bool {
-    let is_same = |known: &&str| {
-        let plain = name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase());
-        plain.eq(known.bytes())
-    };
-    name.len() <= NAME_BYTES_MAX && KEY_NAMES.iter().any(is_same)
-}
-
-/// Whether the text of a parameter says that it is the caller's API key, and not the key that the call changes.
-fn holds_key(property: &Map<String, Value>) -> bool {
-    if property.get("default").is_some() || property.get("x-in").and_then(Value::as_str) == Some("path") {
-        return false;
-    }
-    let Some(text) = ["description", "title"].iter().find_map(|key| property.get(*key)?.as_str()) else {
-        return false;
-    };
-    let text = capped(text, DESCRIPTION_CHARS_MAX);
-    let folded = text.to_ascii_lowercase();
-    let Some(at) = ["api key", "api-key", "apikey"].iter().find_map(|name| folded.find(name)) else {
-        return false;
-    };
-    let sentence = folded.split(". ").next().unwrap_or_default();
-    let is_managed =
-        sentence.split(|letter: char| !letter.is_alphanumeric()).any(|word| MANAGING.contains(&word));
-    let names_optional = folded.contains("optional");
-    !is_managed && !names_optional && !auth_sentences::is_of_another(text, at)
 }
 
 #[cfg(test)]
@@ -607,37 +632,6 @@ mod tests {
             "Looks up an address (requires HIBP_API_KEY).",
         ] {
             assert!(described(text).is_empty(), "{text}");
-        }
-    }
-
-    #[test]
-    fn finds_the_parameter_for_the_key_of_the_caller() {
-        let holds = |description: &str| {
-            let property = serde_json::json!({"type": "string", "description": description, "x-in": "query"});
-            holds_key(property.as_object().unwrap())
-        };
-        for text in ["Your API key.", "Your API key for The Odds API.", "API-Key of the service"] {
-            assert!(holds(text), "{text}");
-        }
-        for text in [
-            "The API key to revoke",
-            "API key to validate",
-            "Your OpenAI API key",
-            "Optional API key",
-            "Key of the room",
-            "",
-        ] {
-            assert!(!holds(text), "{text}");
-        }
-        for (name, is_known) in [
-            ("apiKey", true),
-            ("api_key", true),
-            ("key", true),
-            ("X-API-Key", true),
-            ("room_key", false),
-            ("keys", false),
-        ] {
-            assert_eq!(is_key_name(name), is_known, "{name}");
         }
     }
 }

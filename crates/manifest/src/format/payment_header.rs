@@ -4,7 +4,8 @@
 use serde_json::{Map, Value};
 
 use crate::draft::Draft;
-use crate::format::{outbound, payments};
+use crate::format::outbound::Texts;
+use crate::format::payments;
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability};
 use crate::object::Object;
 use crate::text;
@@ -71,7 +72,7 @@ fn quoted_in(text: &str) -> Option<&str> {
 }
 
 /// Records the header in which callers prove that they have paid, for the calls that must be paid.
-pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+pub(crate) fn read(root: &Object<'_>, texts: &Texts<'_>, draft: &mut Draft<'_>) {
     let stated = ["payment", "payments"].iter().filter_map(|key| root.object(key));
     let blocks: Vec<Object<'_>> =
         payments::blocks_of_schemes(root).map(|(_, block)| block).chain(stated).collect();
@@ -82,25 +83,20 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         let mut holders = blocks.iter().chain(described);
         holders.find_map(|holder| SENTENCE_KEYS.iter().find_map(|key| named_in(holder.text(key)?)))
     };
-    let in_texts = || in_any_text(root, draft);
+    let in_texts = || in_any_text(texts, draft);
     if let Some(name) = in_member.or_else(in_words).or_else(in_texts).map(str::to_owned) {
         keep(&name, draft);
     }
 }
 
 /// The header that any text of a document with paid calls names, such as the steps of a flow or the description of a tool.
-fn in_any_text<'v>(root: &Object<'v>, draft: &Draft<'_>) -> Option<&'v str> {
+fn in_any_text<'v>(texts: &Texts<'v>, draft: &Draft<'_>) -> Option<&'v str> {
     let pays = |call: &Capability| call.auth.schemes.contains(&AuthScheme::Payment);
     if !draft.manifest.capabilities.iter().any(pays) {
         return None;
     }
-    let mut found = None;
-    outbound::each_text(root.map, &mut |text| {
-        if found.is_none() && (text::has_four(text, *b"Paym") || text::has_four(text, *b"PAYM")) {
-            found = named_in(text);
-        }
-    });
-    found
+    let may_name = |text: &&str| text::has_four(text, *b"Paym") || text::has_four(text, *b"PAYM");
+    texts.iter().filter(may_name).find_map(named_in)
 }
 
 /// Keeps the header that a line names, in a text that states how calls are paid, or in code of a line that names x402.

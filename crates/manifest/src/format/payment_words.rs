@@ -2,9 +2,9 @@
 
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft};
 use crate::format::payments::NETWORKS;
-use crate::format::{auth_sentences, outbound};
+use crate::format::auth_sentences;
+use crate::format::outbound::Texts;
 use crate::model::{Capability, CapabilityKind, Payment};
-use crate::object::Object;
 use crate::text;
 
 /// The payments that a sentence states: each asset on a network, with or without its scheme (`x402 with USDC on Base`), or the
@@ -132,22 +132,23 @@ const CURRENCIES: &[&str] = &[
 ];
 
 /// Adds the terms that a sentence of the document states, if no member states more than the name of a scheme.
-pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
+pub(crate) fn complete(texts: &Texts<'_>, draft: &mut Draft<'_>) {
     let stated = &draft.manifest.payments;
     if !stated.is_empty() && !stated.iter().any(is_only_scheme) {
         return;
     }
     let mut found: Vec<Payment> = Vec::new();
-    outbound::each_text(root.map, &mut |text| {
-        if !found.iter().any(has_asset) && may_state(text) {
-            for stated in text.split(['.', ';']).take(WORDS_MAX).map(in_sentence) {
-                let is_first = found.is_empty() && !stated.is_empty();
-                if is_first || (!found.iter().any(has_asset) && stated.iter().any(has_asset)) {
-                    found = stated;
-                }
+    for text in texts.iter().filter(|text| may_state(text)) {
+        for stated in text.split(['.', ';']).take(WORDS_MAX).map(in_sentence) {
+            let is_first = found.is_empty() && !stated.is_empty();
+            if is_first || (!found.iter().any(has_asset) && stated.iter().any(has_asset)) {
+                found = stated;
             }
         }
-    });
+        if found.iter().any(has_asset) {
+            break;
+        }
+    }
     let known = &mut draft.manifest.payments;
     if !known.is_empty() {
         // The terms of the sentence complete the scheme that a member names.

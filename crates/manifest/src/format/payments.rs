@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::auth;
 use crate::draft::Draft;
+use crate::format::outbound::Texts;
 use crate::format::payment_chain::asset_and_network;
 use crate::format::payment_words::{in_sentence, is_only_scheme};
 use crate::format::{
@@ -43,7 +44,7 @@ impl Terms {
 }
 
 /// Reads the members of a root that state how calls are paid.
-pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+pub(crate) fn read(root: &Object<'_>, texts: &Texts<'_>, draft: &mut Draft<'_>) {
     let mut found = Terms::default();
     for (scheme, block) in blocks_of_schemes(root).filter(|_| draft.format() != Format::X402) {
         terms(&block, scheme, 0, &mut found);
@@ -68,7 +69,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let new: Vec<Payment> = found.0.iter().filter(is_new).cloned().collect();
     draft.keep_all(new);
     if !draft.format().is_core() {
-        payment_words::complete(root, draft);
+        payment_words::complete(texts, draft);
     }
 }
 

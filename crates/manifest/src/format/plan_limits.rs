@@ -84,12 +84,45 @@ pub(crate) fn keep(root: &Object<'_>, draft: &mut Draft<'_>) {
             limits.extend(limits_by_plan(name, plan.map));
         }
     }
+    let worded = ["pricing", "plans", "tiers"].iter().filter_map(|key| root.object(key));
+    for (name, value) in worded.flat_map(|block| block.map).take(PLANS_MAX) {
+        let limit = value.as_str().and_then(limit_in_words);
+        if let Some(limit) = limit.filter(|_| !limits.contains_key(name)) {
+            limits.insert(text::capped(name, 100).to_owned(), Value::from(text::capped(limit, 100)));
+        }
+    }
     if limits.len() > 1 || (has_map && !limits.is_empty()) {
         draft.manifest.features.other.insert("plan_limits".to_owned(), Value::Object(limits));
     }
     if !blocked.is_empty() {
         draft.manifest.features.other.insert("plan_blocked_tools".to_owned(), Value::Object(blocked));
     }
+}
+
+/// The limit of calls in the words about a plan: `10,000 calls/day` in `$149/mo — 10,000 calls/day`.
+fn limit_in_words(words: &str) -> Option<&str> {
+    let mut parts = words.split(['\u{2014}', ';']).flat_map(|part| part.split(", ")).map(str::trim);
+    let is_limit = |part: &&str| {
+        let is_counted = part.starts_with(|letter: char| letter.is_ascii_digit())
+            || part.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("unlimited"));
+        let is_of_calls = ["request", "call", "quer"].iter().any(|word| part.contains(word));
+        let is_timed = [
+            "/day",
+            "/month",
+            "/mo",
+            "/hour",
+            "/min",
+            "/s",
+            "per day",
+            "per month",
+            "per hour",
+            "per minute",
+        ]
+        .iter()
+        .any(|period| part.contains(period));
+        is_counted && is_of_calls && is_timed
+    };
+    parts.find(is_limit)
 }
 
 /// The tools that a plan without credentials excludes.

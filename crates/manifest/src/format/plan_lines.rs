@@ -56,6 +56,13 @@ impl PlanLines {
             });
             return;
         }
+        if self.is_of_prices
+            && self.plans.len() < PLANS_MAX
+            && !line.starts_with('|')
+            && !may_state_price(line)
+        {
+            return self.read_without_amount(line);
+        }
         if !may_state_price(line) || line.contains("://") || self.plans.len() >= PLANS_MAX {
             return;
         }
@@ -84,6 +91,30 @@ impl PlanLines {
         }
     }
 
+    /// A plan that states no amount: `Free: 100 calls/day`, `Enterprise: Custom pricing, unlimited requests`.
+    fn read_without_amount(&mut self, line: &str) {
+        let item = line.trim_start_matches(['-', '*', '+', ' ']);
+        let Some((name, value)) = item.split_once(':') else { return };
+        let (name, value) = (name.trim_matches(['*', ' ', '_']), value.trim_matches(['*', ' ', '_']));
+        let is_free = matches!(name.to_ascii_lowercase().as_str(), "free" | "free tier" | "free plan");
+        let first = value.split([',', ';', '(']).next().unwrap_or_default().trim_end_matches(['.', ' ']);
+        let is_custom = ["custom", "contact us", "contact sales"]
+            .iter()
+            .any(|start| first.to_ascii_lowercase().starts_with(start));
+        if value.contains(" /")
+            || value.contains(['`', '@'])
+            || value.starts_with('/')
+            || value.contains("://")
+        {
+            return;
+        }
+        if is_free {
+            self.add(name, "free", value);
+        } else if is_custom && first.split_whitespace().nth(PRICE_WORDS_MAX).is_none() {
+            self.add(name, first, value);
+        }
+    }
+
     /// A row of a table with a plan in its first cell: `| Pro | $49/mo | 10,000 calls |`.
     fn read_row(&mut self, line: &str) {
         let mut cells = line.trim_matches('|').split('|').map(str::trim).take(PARTS_MAX);
@@ -105,7 +136,9 @@ impl PlanLines {
         self.plans.push(Payment { price, plan, ..Payment::default() });
         let mut parts = value.split([';', '\u{2014}']).flat_map(|part| part.split(", ")).take(PARTS_MAX);
         let is_limit = |part: &&str| {
-            part.bytes().any(|byte| byte.is_ascii_digit()) && LIMITED.iter().any(|word| part.contains(word))
+            let is_counted = part.bytes().any(|byte| byte.is_ascii_digit())
+                || part.to_ascii_lowercase().contains("unlimited");
+            is_counted && LIMITED.iter().any(|word| part.contains(word))
         };
         let limit = parts.find(|part| part.chars().count() <= PRICE_CHARS_MAX && is_limit(part));
         self.limits.extend(limit.map(|limit| (name.to_owned(), Value::from(limit.trim()))));

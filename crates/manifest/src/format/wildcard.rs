@@ -8,12 +8,17 @@
 use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
+use crate::format::clauses::clauses;
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::lenient;
-use crate::model::{CapabilityKind, Follow, Invocation, Link, Workflow, WorkflowStep};
+use crate::model::{
+    AppliesTo, Auth, AuthScheme, CapabilityAuth, CapabilityKind, Follow, Invocation, Link, Tristate,
+    Workflow, WorkflowStep,
+};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::schema::{self, Location};
+use crate::text::capped;
 use crate::walk::List;
 
 /// Maximum number of steps of one flow that are kept.
@@ -84,15 +89,21 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         let link = url.map(|url| Link::new("service-desc", url, Some(Follow::Manifest)));
         draft.keep_all(link);
     });
+    let mut token_users = Vec::new();
     for flow in root.objects("flows") {
         if draft.is_full() {
-            return;
+            break;
         }
-        read_flow(&flow, &sources, draft);
+        read_flow(&flow, &sources, &mut token_users, draft);
+    }
+    if !token_users.is_empty() {
+        let (location, name) = (Some("body".to_owned()), Some(TOKEN.to_owned()));
+        let applies_to = AppliesTo::Ids { ids: token_users };
+        draft.keep(Auth { location, name, applies_to, ..Auth::new(AuthScheme::Other) });
     }
 }
 
-fn read_flow(flow: &Object<'_>, sources: &[&str], draft: &mut Draft<'_>) {
+fn read_flow(flow: &Object<'_>, sources: &[&str], token_users: &mut Vec<String>, draft: &mut Draft<'_>) {
     draft.check(flow, &FLOW);
     let mut steps = Vec::new();
     draft.each(flow, "actions", &List::of(&ACTION).at_most(STEPS_MAX), |action, draft| {
@@ -117,6 +128,11 @@ fn read_flow(flow: &Object<'_>, sources: &[&str], draft: &mut Draft<'_>) {
     capability.description = draft::description(flow.text("description"));
     if let Some(fields) = draft.checked(flow, "fields", &FIELDS) {
         capability.parameters = inputs(&fields);
+        if body_of(&fields).is_some_and(|(_, schema)| needs_token(&schema)) {
+            let (required, schemes) = (Tristate::Yes, vec![AuthScheme::Other]);
+            capability.auth = CapabilityAuth { required, schemes, ..CapabilityAuth::default() };
+            token_users.push(capability.native_id.clone());
+        }
         let responses = fields.object("responses");
         capability.response = responses.and_then(|responses| lenient::response(responses.value("success")?));
     }
@@ -144,19 +160,52 @@ fn inputs(fields: &Object<'_>) -> Option<Value> {
             property.remove("x-in");
         }
     }
-    let body = fields
-        .object("requestBody")
-        .and_then(|body| body.object("content"))
-        .and_then(|content| {
-            let first = content.members().next().map(|(_, media)| media);
-            content.object("application/json").or(first).and_then(|media| media.object("schema"))
-        })
-        .map(|schema| schema::with_location(schema.map, Location::Body));
+    let body = body_of(fields).map(|(media_type, schema)| {
+        let mut schema = schema::with_location(schema.map, Location::Body);
+        let is_unusual = !media_type.starts_with("application/json");
+        let properties = schema.get_mut("properties").and_then(Value::as_object_mut).filter(|_| is_unusual);
+        for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+            property
+                .insert("x-media-type".to_owned(), Value::from(capped(media_type, draft::NAME_CHARS_MAX)));
+        }
+        schema
+    });
     let mut merged = parameters.unwrap_or_else(|| Value::Object(Map::new()));
     if let Some(body) = body {
         merge(&mut merged, &body);
     }
     merged.as_object().is_some_and(|map| !map.is_empty()).then_some(merged)
+}
+
+/// The media type and the schema of the body of a flow.
+fn body_of<'v>(fields: &Object<'v>) -> Option<(&'v str, Object<'v>)> {
+    let content = fields.object("requestBody")?.object("content")?;
+    let media =
+        content.members().find(|(name, _)| *name == "application/json").or_else(|| content.members().next());
+    let (media_type, media) = media?;
+    Some((media_type, media.object("schema")?))
+}
+
+/// The credential that the description of a body names.
+const TOKEN: &str = "token";
+
+/// Whether the description of a body says that it includes a token that is not among its properties: "Must include token, channel and text."
+fn needs_token(schema: &Object<'_>) -> bool {
+    let Some(description) = schema.text("description").filter(|text| text.contains(TOKEN)) else {
+        return false;
+    };
+    if schema.object("properties").is_some_and(|properties| properties.has(TOKEN)) {
+        return false;
+    }
+    clauses(capped(description, draft::DESCRIPTION_CHARS_MAX)).any(|clause| {
+        let folded = clause.to_ascii_lowercase();
+        let verbs = ["must include ", "includes ", "requires ", "specifies "];
+        let included = verbs.iter().find_map(|verb| folded.strip_prefix(verb));
+        included.is_some_and(|included| {
+            let named = included.trim_start_matches("the ").trim_start_matches("authentication ");
+            named.strip_prefix(TOKEN).is_some_and(|rest| rest.is_empty() || rest.starts_with([',', ' ']))
+        })
+    })
 }
 
 fn merge(into: &mut Value, from: &Value) {

@@ -50,7 +50,8 @@ pub enum AppliesTo {
 }
 
 impl AppliesTo {
-    /// Whether the capability with this native id may use the credentials. An empty list in [`AppliesTo::OptionalIds`] covers no call.
+    /// Whether the capability with this native id may use the credentials. An empty list in [`AppliesTo::OptionalIds`] covers all calls,
+    /// because the document does not say which may use them.
     pub(crate) fn covers(&self, native_id: &str) -> bool {
         match self {
             Self::All => true,

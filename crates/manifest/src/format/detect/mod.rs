@@ -197,6 +197,10 @@ fn by_shape(candidate: &Candidate<'_>) -> Detection {
         let evidence = "no known marker; everything is inside one member".to_owned();
         return detected(Format::Generic, Strength::Weak, evidence);
     }
+    if let Some(key) = generic::first_call(candidate.root) {
+        let evidence = format!("no known marker; `{key}` is the address of a call");
+        return detected(Format::Generic, Strength::Weak, evidence);
+    }
     if let Some(names) = outbound::first_declaration(candidate.root) {
         let evidence =
             format!("no list of capabilities; `{names}` is the address of a declaration or a server");

@@ -231,6 +231,7 @@ impl Walk<'_, '_, '_> {
         if let Some(same) = calls.iter_mut().find(is_same) {
             endpoint::set(same, url);
             schema::add_variables(&mut same.parameters, &same.invocation);
+            same.description = joined(same.description.take(), holder.text_of(&["description", "summary"]));
             return;
         }
         let mut capability = draft.capability(CapabilityKind::Operation, name, name, holder.pointer.clone());
@@ -280,6 +281,17 @@ impl Walk<'_, '_, '_> {
     }
 }
 
+/// A description, followed by another one of the same call.
+fn joined(own: Option<String>, other: Option<&str>) -> Option<String> {
+    match (own, draft::description(other)) {
+        (Some(own), Some(other)) if !own.contains(&other) => {
+            let mark = if own.ends_with(['.', '!', '?']) { " " } else { ". " };
+            draft::description(Some(&[own.as_str(), mark, &other].concat()))
+        }
+        (own, other) => own.or(other),
+    }
+}
+
 /// Whether a member describes a call: a method and an address under a specific name.
 fn is_call(key: &str, map: &Map<String, Value>) -> bool {
     lists::is_call_object(map)
@@ -317,6 +329,19 @@ const SERVICE_WORDS: &[&str] = &[
     "protocol",
     "protocols",
 ];
+
+/// The first member of a root that is the address of a call with a variable: `"score": "https://…/score/{wallet}"`.
+pub(crate) fn first_call(root: &Map<String, Value>) -> Option<&str> {
+    let is_call = |key: &str, text: &str| {
+        !is_left_out(key)
+            && element::published_address(text)
+                .is_some_and(|(method, address)| method.is_some() || has_variable(address))
+            && is_call_text(key, text)
+    };
+    root.iter()
+        .find(|(key, value)| value.as_str().is_some_and(|text| is_call(key, text)))
+        .map(|(key, _)| key.as_str())
+}
 
 /// Whether the path of an address has a variable.
 fn has_variable(address: &str) -> bool {

@@ -39,6 +39,7 @@ use crate::object::{Object, children, texts};
 
 use access::{apply_auth, read_auth};
 pub(crate) use access::{open_registration, read_openness};
+pub(crate) use asides::first_call;
 pub(crate) use by_name::apply_by_name;
 use element::{Call, Context};
 use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls};
@@ -78,7 +79,7 @@ pub(crate) fn read_below_comments(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.description = draft.manifest.description.take().or(description);
     Reader::new(draft, Wanted::Everything).read_services(root);
     apply_auth(root, draft);
-    needed_credentials::read_accepted(root.map, draft);
+    needed_credentials::read_accepted(&outbound::Texts::of(root.map), draft);
 }
 
 /// The base URL of paths that a document publishes, at the root or next to the description of its API.

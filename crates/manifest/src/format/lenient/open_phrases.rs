@@ -90,6 +90,46 @@ const ACCESSIBLE: &[&str] = &[
 /// Words between "unauthenticated" and "API".
 const KINDS: &[&str] = &["rest", "http", "json", "web", "read", "only"];
 
+/// Words for what a call may also do without.
+const OTHER_NEEDS: &[&str] =
+    &["payment", "payments", "subscription", "fee", "fees", "cost", "email", "captcha", "install"];
+/// Words for an account, which is needed to obtain credentials.
+const ACCOUNTS: &[&str] = &["account", "accounts", "signup", "sign", "registration", "password"];
+/// Maximum number of parts of one sentence.
+const PARTS_MAX: usize = 8;
+
+/// Whether a whole sentence in lower case only lists what a call does not need, credentials among it: "no login, no payment", "free, no login
+/// or payment needed", "works without an account".
+pub(crate) fn is_open_remark(sentence: &str) -> bool {
+    let mut names_credential = false;
+    for part in sentence.split(',').take(PARTS_MAX + 1) {
+        let words: Vec<&str> = part
+            .split(|letter: char| !letter.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .take(WORDS_MAX + 1)
+            .collect();
+        let is_lead = |word: &&&str| {
+            matches!(**word, "free" | "open" | "public" | "works" | "usable" | "it" | "is" | "and")
+        };
+        let said = words.get(words.iter().take_while(is_lead).count()..).unwrap_or_default();
+        let Some((first, rest)) = said.split_first() else { continue };
+        let count = rest.iter().rev().take_while(|word| ENDS.contains(word)).count();
+        let (named, _) = rest.split_at(rest.len() - count);
+        let has = |known: &[&str]| named.iter().any(|word| known.contains(word));
+        let is_plain = named
+            .iter()
+            .all(|word| [CREDENTIALS, BESIDE, OTHER_NEEDS].iter().any(|known| known.contains(word)));
+        if !matches!(*first, "no" | "without") || !is_plain || words.len() > WORDS_MAX {
+            return false;
+        }
+        // "No tokens." may refer to the response, and "No registration." to an event.
+        let is_said = count > 0 || *first == "without";
+        names_credential |= has(&["key", "token", "login", "auth", "authentication", "authorization"])
+            || (has(CREDENTIALS) || has(ACCOUNTS)) && is_said;
+    }
+    names_credential
+}
+
 /// Whether a clause in lower case only states that no credentials are needed: "no account or API key required", "authentication is not
 /// required", "all endpoints are public", "unauthenticated API that …".
 pub(crate) fn is_open_clause(clause: &str) -> bool {
@@ -195,7 +235,42 @@ fn are_credentials(words: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_open_clause;
+    use super::{is_open_clause, is_open_remark};
+
+    #[test]
+    fn recognises_sentences_that_only_list_what_a_call_does_not_need() {
+        for sentence in [
+            "no login, no payment",
+            "no login",
+            "free, no login",
+            "no login or payment needed",
+            "no api key",
+            "no account required",
+            "no account needed",
+            "no registration required",
+            "no signup required",
+            "no sign-up required",
+            "works without an account",
+            "free and without login",
+        ] {
+            assert!(is_open_remark(sentence), "{sentence}");
+        }
+        for sentence in [
+            "no payment",
+            "no registration",
+            "no tokens",
+            "no api keys",
+            "no login for reads",
+            "no login, but a key",
+            "free, a key is required",
+            "no account for guests",
+            "no",
+            "free",
+            "",
+        ] {
+            assert!(!is_open_remark(sentence), "{sentence}");
+        }
+    }
 
     #[test]
     fn recognises_statements_that_no_credentials_are_needed() {

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::auth_words::{CLAUSES_MAX, names_payment};
-use super::open_phrases::is_open_clause;
+use super::open_phrases::{is_open_clause, is_open_remark};
 use super::optional_words::{Optional, optional};
 use crate::auth;
+use crate::format::clauses::clauses;
 use crate::model::AuthScheme;
 use crate::text;
 
@@ -116,20 +117,32 @@ fn may_say_open(text: &str) -> bool {
 /// Whether a text says that the call it describes needs no credentials: "No auth required."
 pub(crate) fn says_call_is_open(text: &str) -> bool {
     const NEEDS: &[&str] = &["required", "needed", "necessary", "free with no auth"];
-    const BEGINNINGS: &[&str] =
-        &["requir", "need", "o auth", "o API key", "o key", "o login", "nauthenticated"];
-    let may_be = BEGINNINGS.iter().any(|word| text.contains(word));
+    const BEGINNINGS: &[&str] = &[
+        "requir",
+        "need",
+        "o auth",
+        "o API key",
+        "o key",
+        "o login",
+        "o token",
+        "nauthenticated",
+        "ithout a",
+    ];
+    let may_be = may_say_open(text) && BEGINNINGS.iter().any(|word| text.contains(word));
     let is_paid =
         || text.split(". ").take(CLAUSES_MAX).any(|sentence| names_payment(&sentence.to_ascii_lowercase()));
-    may_be
-        && !is_paid()
-        && text.split(['.', ';', '(', ')', ',', '\u{2014}']).take(CLAUSES_MAX).any(|clause| {
-            let folded = clause.to_ascii_lowercase();
-            let is_needed = NEEDS.iter().any(|word| folded.contains(word));
-            // "No API keys" may refer to the response of the call.
-            let is_whole = || (is_needed || folded.contains("auth")) && is_open_clause(&folded);
-            is_whole() || (is_needed && says_open(clause))
-        })
+    if !may_be || is_paid() {
+        return false;
+    }
+    let is_open = |clause: &str| {
+        let folded = clause.to_ascii_lowercase();
+        let is_needed = NEEDS.iter().any(|word| folded.contains(word));
+        // "No API keys" may refer to the response of the call.
+        let is_whole = || (is_needed || folded.contains("auth")) && is_open_clause(&folded);
+        is_whole() || (is_needed && says_open(clause))
+    };
+    text.split(['.', ';', '(', ')', ',', '\u{2014}']).take(CLAUSES_MAX).any(is_open)
+        || clauses(text).any(|sentence| is_open_remark(&sentence.to_ascii_lowercase()))
 }
 
 /// Words of remarks about calls that need no credentials.

@@ -1,10 +1,11 @@
 //! Where and how credentials are obtained, as a sentence about them states it: "Create at https://…", "Get your key at https://…".
 
 use crate::draft::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
+use crate::format::clauses::clauses;
 use crate::model::{Auth, AuthScheme};
 use crate::name::URL_BYTES_MAX;
 use crate::object::Object;
-use crate::text::capped;
+use crate::text::{self, capped};
 
 /// Members of an object about credentials that hold sentences.
 const SENTENCE_KEYS: &[&str] =
@@ -82,8 +83,11 @@ pub(crate) fn registration_of(element: &Object<'_>) -> Option<String> {
 pub(super) fn set_registration(object: &Object<'_>, found: &mut [Auth]) {
     let stated = object.text_of(REGISTRATION_KEYS).and_then(first_address);
     let in_words = if stated.is_none() { registration_in_members(object) } else { None };
-    let is_automatic = AUTOMATIC_KEYS.iter().any(|key| object.flag(key) == Some(true));
-    let format = object.text_of(FORMAT_KEYS).map(|format| capped(format, NAME_CHARS_MAX));
+    let sentences = || SENTENCE_KEYS.iter().filter_map(|key| object.text(key));
+    let is_automatic =
+        AUTOMATIC_KEYS.iter().any(|key| object.flag(key) == Some(true)) || sentences().any(says_automatic);
+    let format = object.text_of(FORMAT_KEYS).map(|format| capped(format, NAME_CHARS_MAX).to_owned());
+    let format = format.or_else(|| form_beside_header(object)).or_else(|| sentences().find_map(form_in));
     for auth in found.iter_mut().filter(|auth| auth.scheme != AuthScheme::None) {
         if stated.is_some() {
             auth.registration_url.clone_from(&stated);
@@ -94,7 +98,7 @@ pub(super) fn set_registration(object: &Object<'_>, found: &mut [Auth]) {
             if is_automatic {
                 auth.registration.get_or_insert_with(|| AUTOMATIC.to_owned());
             }
-            auth.format = auth.format.take().or_else(|| format.map(str::to_owned));
+            auth.format = auth.format.take().or_else(|| format.clone());
         }
     }
 }
@@ -104,6 +108,35 @@ const AUTOMATIC_KEYS: &[&str] = &["auto_registration", "autoRegistration", "auto
 const AUTOMATIC: &str = "automatic";
 /// Members with the form of a credential.
 const FORMAT_KEYS: &[&str] = &["key_format", "keyFormat", "api_key_format", "apiKeyFormat"];
+
+/// Words at the end of a sentence that says that a first request creates the credentials.
+const SUPPORTED: &[&str] = &["supported", "available", "enabled"];
+
+/// Whether a sentence says that a first request creates the credentials: "Auto-registration supported."
+fn says_automatic(text: &str) -> bool {
+    if !text.contains("egistration") {
+        return false;
+    }
+    clauses(capped(text, DESCRIPTION_CHARS_MAX)).any(|clause| {
+        let words = text::words(clause);
+        let is_denied = words.iter().any(|word| matches!(word.as_str(), "not" | "no" | "soon" | "planned"));
+        let is_said = words
+            .windows(2)
+            .any(|two| matches!(two[0].as_str(), "auto" | "automatic") && two[1] == "registration");
+        is_said && !is_denied && words.last().is_some_and(|last| SUPPORTED.contains(&last.as_str()))
+    })
+}
+
+/// The form of a credential in the member `format` beside a header: `"format": "Bearer shop_your_api_key"`.
+fn form_beside_header(object: &Object<'_>) -> Option<String> {
+    let format = object.text("format").filter(|_| object.text_of(&["header", "name"]).is_some())?;
+    let word = format.strip_prefix("Bearer ").unwrap_or(format).trim();
+    let is_form = word.contains('_') && !word.contains(char::is_whitespace) && word.len() <= FORM_BYTES_MAX;
+    is_form.then(|| word.to_owned())
+}
+
+/// Maximum number of bytes of the form of a credential. Longer words may be credentials.
+const FORM_BYTES_MAX: usize = 40;
 
 /// Members that say where credentials are obtained, in an address or a sentence.
 pub(super) const REGISTRATION_KEYS: &[&str] = &[
@@ -191,9 +224,43 @@ const FORM_PHRASES: &[&str] = &[
     "prefix: ",
 ];
 
-/// The form of a credential in a text about it: `shop_live_…` in "Keys look like `shop_live_…`."
+/// The form of a credential in a text about it: `shop_live_…` in "Keys look like `shop_live_…`." or "API key (shop_live_…)".
 fn form_in(text: &str) -> Option<String> {
     let text = capped(text, DESCRIPTION_CHARS_MAX);
+    form_behind_phrase(text).or_else(|| open_form_in(text).map(str::to_owned))
+}
+
+/// The first word of a text that begins like a key and is left open: `shop_live_...`, `shop_<40 hex>`.
+fn open_form_in(text: &str) -> Option<&str> {
+    text.match_indices('_').take(WORDS_MAX).find_map(|(at, _)| {
+        let before = text.as_bytes().get(..at)?;
+        let is_plain = |byte: &&u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let start = before.iter().rev().take(START_BYTES_MAX + 1).take_while(is_plain).count();
+        // `<api_key>` is a placeholder, and `X-Shop_Key` the name of a header.
+        let is_begun = before.len() == start
+            || before.get(before.len() - start - 1).is_some_and(|byte| b" \t\n`\"'(:".contains(byte));
+        if !is_begun || !(2..=START_BYTES_MAX).contains(&start) {
+            return None;
+        }
+        let rest = capped(text.get(at - start..)?, FORM_BYTES_MAX + 1);
+        let mut is_inside = false;
+        let end = rest.find(|letter: char| {
+            is_inside = letter == '<' || is_inside && letter != '>';
+            !is_inside && (letter.is_whitespace() || "`\"'(),;:".contains(letter))
+        });
+        let word = rest.get(..end.unwrap_or(rest.len()))?;
+        let (_, behind) = word.split_once('_')?;
+        let word = if behind.ends_with("...") { word } else { word.trim_end_matches('.') };
+        let is_open = word.ends_with("...") || word.ends_with(['\u{2026}', '>', '*']);
+        let is_name = ["key", "token", "id", "secret", "your"].iter().any(|name| behind.starts_with(name));
+        (is_open && !is_name && word.len() <= FORM_BYTES_MAX).then_some(word)
+    })
+}
+
+/// Maximum number of letters before the first underscore of such a word.
+const START_BYTES_MAX: usize = 8;
+
+fn form_behind_phrase(text: &str) -> Option<String> {
     let folded = text.to_ascii_lowercase();
     let behind = FORM_PHRASES.iter().filter_map(|phrase| Some(folded.find(phrase)? + phrase.len())).min()?;
     let is_mark = |letter: char| "`\"'()*,;".contains(letter);
@@ -260,6 +327,26 @@ mod tests {
             ("In the format user-id.", ""),
         ] {
             assert_eq!(form_in(text).unwrap_or_default(), form, "{text}");
+        }
+        for (text, form) in [
+            ("API key (shop_live_...) via Authorization: Bearer header.", "shop_live_..."),
+            ("Send Authorization: Bearer shop_...", "shop_..."),
+            ("A shop_<40 lowercase hex> key.", "shop_<40 lowercase hex>"),
+            ("Use snake_case.", ""),
+            ("The header is X-Shop_Key.", ""),
+            ("See user_id, shop_id and so on...", ""),
+            ("Send Authorization: Bearer <api_key>", ""),
+            ("Pass your api_key...", ""),
+        ] {
+            assert_eq!(form_in(text).unwrap_or_default(), form, "{text}");
+        }
+        for text in ["Optional \u{2014} auto-registration supported.", "Automatic registration is enabled."] {
+            assert!(says_automatic(text), "{text}");
+        }
+        for text in
+            ["Registration supported.", "Auto-registration: POST /register", "No auto-registration supported"]
+        {
+            assert!(!says_automatic(text), "{text}");
         }
         for text in [
             "See https://shop.example/keys",

@@ -49,6 +49,53 @@ pub(super) fn parameters(docstring: &str, invocation: &Invocation) -> Option<Val
     schema::lenient(&Value::Object(found), invocation)
 }
 
+/// The parameters in a sentence such as "Takes `project`, optional `days` (default 7) and `sort`." Words of any other kind mean that it does
+/// not list parameters.
+pub(super) fn named(description: &str, invocation: &Invocation) -> Option<Value> {
+    let start = description.find("Takes ").filter(|_| description.contains('`'))?;
+    let sentence = description.get(start + "Takes ".len()..)?.split(". ").next()?.lines().next()?;
+    let mut found = Map::new();
+    let mut is_optional = false;
+    let mut rest = sentence.trim_end_matches('.');
+    while let Some((before, behind)) = rest.split_once('`') {
+        let (name, behind) = behind.split_once('`')?;
+        is_optional |= is_between(before)?;
+        let is_name =
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !is_name || found.len() >= PARAMETERS_MAX {
+            return None;
+        }
+        let default =
+            behind.trim_start().strip_prefix("(default ").and_then(|default| default.split_once(')'));
+        let mut described = Map::new();
+        if let Some((default, _)) = default {
+            let default = text::capped(default.trim_matches(['`', '"']), DESCRIPTION_CHARS_MAX);
+            let value = serde_json::from_str(default)
+                .ok()
+                .filter(|value: &Value| value.is_number() || value.is_boolean());
+            described.insert("default".to_owned(), value.unwrap_or_else(|| Value::from(default)));
+        }
+        described.insert("required".to_owned(), Value::from(!is_optional && default.is_none()));
+        found.insert(name.to_owned(), Value::Object(described));
+        rest = default.map_or(behind, |(_, behind)| behind);
+    }
+    is_between(rest)?;
+    schema::lenient(&Value::Object(found), invocation)
+}
+
+/// Whether the words between two names say that the parameters that follow are optional; `None` if there are other words.
+fn is_between(words: &str) -> Option<bool> {
+    let mut is_optional = false;
+    for word in words.split([' ', ',']).filter(|word| !word.is_empty()) {
+        match word {
+            "a" | "an" | "the" | "and" | "or" | "required" => {}
+            "optional" | "optionally" => is_optional = true,
+            _ => return None,
+        }
+    }
+    Some(is_optional)
+}
+
 /// A line such as `limit (int, optional): Results per page`.
 fn parameter(line: &str) -> Option<(&str, Value)> {
     let (head, description) = line.trim().split_once(':')?;
@@ -93,6 +140,26 @@ fn json_type(python: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn reads_a_sentence_that_lists_parameters() {
+        let of = |text: &str| named(text, &Invocation::default());
+        let found =
+            of("Makes it. Takes `project`, optional `days` (default 7) and `compare` (default true). Fast.")
+                .unwrap();
+        assert_eq!(found["required"], json!(["project"]));
+        assert_eq!(found["properties"]["days"]["default"], json!(7));
+        assert_eq!(found["properties"]["compare"]["default"], json!(true));
+        for text in [
+            "Takes `days` to weeks.",
+            "Takes time.",
+            "Takes the value of `project`.",
+            "Takes `a b`.",
+            "Takes `.",
+        ] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn reads_the_block_of_arguments() {

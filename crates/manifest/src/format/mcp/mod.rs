@@ -9,6 +9,7 @@
 mod access;
 mod content;
 mod docstring;
+mod named_resources;
 mod registry;
 mod rules;
 mod schema;
@@ -173,10 +174,12 @@ fn read_parts(root: &Object<'_>, is_server: bool, draft: &mut Draft<'_>) {
     if access.auth.is_empty() {
         access.auth = servers::connected_credentials(root);
     }
-    let server = found.iter().find_map(|interface| interface.url.clone());
+    let mut servers = found.iter().filter(|interface| interface.protocol == Protocol::Mcp);
+    let server = servers.clone().find_map(|interface| interface.url.clone());
     let host = server.as_deref().and_then(host_of);
     let is_only =
-        host.is_some() && found.iter().all(|interface| interface.url.as_deref().and_then(host_of) == host);
+        host.is_some() && servers.all(|interface| interface.url.as_deref().and_then(host_of) == host);
+    let is_api = !found.is_empty() && found.iter().all(|interface| interface.protocol == Protocol::Http);
     for interface in found {
         if !draft.manifest.interfaces.contains(&interface) {
             draft.keep(interface);
@@ -196,13 +199,16 @@ fn read_parts(root: &Object<'_>, is_server: bool, draft: &mut Draft<'_>) {
         tools::read(methods, &root.at("methods"), server.as_deref(), draft);
     }
     content::read(root, server.as_deref(), draft);
+    if let Some(server) = server.as_deref().filter(|_| is_only) {
+        named_resources::read(root, server, draft);
+    }
     if draft.manifest.capabilities.len() == first {
         for name in access.named().take(NAMES_MAX) {
             tools::read_name(name, &root.pointer, server.as_deref(), draft);
         }
     }
     // A file of a free form without an address may be about anything, and one with several servers is an index.
-    let is_server = is_server && (is_only || draft.format() != Format::McpFreeform);
+    let is_server = is_server && !is_api && (is_only || draft.format() != Format::McpFreeform);
     if is_server && draft.manifest.capabilities.len() == first {
         draft_server(server.as_deref(), draft);
     }

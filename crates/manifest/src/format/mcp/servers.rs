@@ -340,7 +340,31 @@ fn read_server(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> 
     for (key, value) in settings {
         interface.settings.extend(value.map(|value| (key.to_owned(), value.clone())));
     }
+    if is_rest(object, &interface) {
+        (interface.protocol, interface.transport) = (Protocol::Http, None);
+    }
     interface.url.is_some().then_some(interface)
+}
+
+/// Whether an address is that of an HTTP API and not of an MCP server: its type is `rest`, or it is a home page and a remark beside it names
+/// REST and not MCP.
+fn is_rest(object: &Object<'_>, interface: &Interface) -> bool {
+    if object.text("type").is_some_and(|kind| kind.eq_ignore_ascii_case("rest")) {
+        return true;
+    }
+    let is_home = interface
+        .url
+        .as_deref()
+        .and_then(|url| url.split_once("://"))
+        .is_some_and(|(_, rest)| rest.split_once('/').is_none_or(|(_, path)| path.is_empty()));
+    // The description of the root is about the whole service.
+    let keys: &[&str] =
+        if object.pointer.is_empty() { &["note", "notes"] } else { &["note", "notes", "description"] };
+    let remark = object.text_of(keys).filter(|_| is_home);
+    remark.is_some_and(|remark| {
+        let mut words = remark.split(|letter: char| !letter.is_ascii_alphanumeric());
+        words.any(|word| matches!(word, "REST" | "RESTful")) && !remark.contains("MCP")
+    })
 }
 
 fn is_address(text: &str) -> bool {

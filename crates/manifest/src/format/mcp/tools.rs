@@ -132,8 +132,10 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
     }
     // The URL of the server has no variables of the tool.
     let own = Invocation { url: None, ..capability.invocation.clone() };
+    let described = tool.text_of(&["description", "summary"]);
     capability.parameters = schema::of_call(tool.map, &own)
-        .or_else(|| docstring::parameters(tool.text_of(&["description", "summary"])?, &own));
+        .or_else(|| docstring::parameters(described?, &own))
+        .or_else(|| docstring::named(described?, &own));
     let outputs = ["outputSchema", "output_schema", "returns", "output", "response"];
     capability.response = outputs.iter().find_map(|key| lenient::response(tool.value(key)?));
     if let Some(annotations) = &annotations {

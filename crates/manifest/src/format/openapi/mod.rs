@@ -137,7 +137,7 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
     lenient::resolve(draft, |path| address::on_origin(at, path).map(Address::into_string));
     draft.manifest.auth.splice(0..0, known);
     if !draft.format().is_core() {
-        needed_credentials::read(first, draft);
+        needed_credentials::read_beside(first, &reading.auth, draft);
         named_keys::read(first, draft);
     }
     // Without requirements for the whole document, only operations that state a scheme use it.

@@ -9,7 +9,9 @@ mod follow;
 mod known;
 mod listed_paths;
 mod pages;
+mod servers;
 mod target;
+mod texts;
 
 use serde_json::{Map, Value};
 use url::Url;
@@ -22,18 +24,19 @@ use crate::identity::host_of;
 use crate::model::{Format, Interface, Link, Protocol};
 use crate::name::{URL_BYTES_MAX, parse_url};
 use crate::text;
-use follow::{follow_known, may_be_followed};
+use follow::{follow_known, join_titles, may_be_followed};
 use known::Known;
 use pages::relative_pages;
+use servers::{add_server, complete_server, server_at};
 use target::Meanings;
 pub(crate) use target::{RELATED_WORDS, Target, target};
+use texts::each;
+pub(crate) use texts::{Texts, each_text};
 
 /// Maximum number of links of one document that are added; the longest published list has 74.
 const LINKS_MAX: usize = 200;
 /// Maximum number of paths of one document that are compared with the paths of calls, and of addresses in its sentences.
 const TRIES_MAX: usize = 2_000;
-/// Maximum number of servers of one document that are added.
-const INTERFACES_MAX: usize = 50;
 /// Deepest nesting of members that is searched.
 const NESTING_MAX: usize = 6;
 
@@ -77,7 +80,8 @@ pub(crate) fn is_about_calls(name: &str) -> bool {
 
 /// Whether a member contains an example of a request or a response: `response_example`, `sampleResponse`.
 fn is_example(name: &str) -> bool {
-    ["example", "Example", "sample", "Sample"].iter().any(|word| name.contains(word)) && {
+    // "example", "Sample"
+    text::has_four(name, *b"ampl") && {
         let words = text::words(name);
         let ends = [words.first(), words.last()];
         ends.into_iter().flatten().any(|word| matches!(word.as_str(), "example" | "examples" | "sample"))
@@ -180,6 +184,11 @@ pub(crate) fn read<'v>(
             return;
         }
         if !known.is_new(&url, target) {
+            if let Some(Target::Server(protocol)) = target {
+                complete_server(server_at(names, (protocol, url), owner), draft);
+                return;
+            }
+            join_titles(names, &url, owner, first, draft);
             return follow_known(&url, target, first, draft);
         }
         links_left -= 1;
@@ -360,28 +369,10 @@ fn add(
     };
     match target {
         Some(Target::Server(protocol)) => {
-            // The version in the block of a protocol belongs to the protocol.
-            let block = names.len().checked_sub(2).and_then(|at| names.get(at)).copied().unwrap_or_default();
-            let is_of_protocol = text::words(block).iter().any(|word| word == protocol.as_str());
-            let keys: &[&str] = if is_of_protocol {
-                &["protocol_version", "protocolVersion", "version"]
-            } else {
-                &["protocol_version", "protocolVersion"]
-            };
-            let version = draft::name(text_of(keys));
-            if draft
-                .manifest
-                .interfaces
-                .iter()
-                .any(|known| known.protocol == protocol && known.url.as_ref() == Some(&url))
-            {
-                return;
+            let server = server_at(names, (protocol, url), owner);
+            if let Some(new) = complete_server(server, draft) {
+                add_server(new, draft);
             }
-            let transport = draft::name(text_of(&["transport"])).filter(|_| protocol == Protocol::Mcp);
-            let mut server = Interface { version, transport, ..Interface::new(protocol, Some(url)) };
-            let described = draft::description(described());
-            server.settings.extend(described.map(|text| ("description".to_owned(), Value::from(text))));
-            add_server(server, draft);
         }
         Some(Target::Document(class)) => {
             if class.rel == "mcp" && !draft.has_interface(&url) {
@@ -395,12 +386,6 @@ fn add(
             let name = text_of(&["rel"]).or_else(telling).unwrap_or("related");
             draft.keep(titled(Link::new(text::capped(name, 100), url, None)));
         }
-    }
-}
-
-fn add_server(interface: Interface, draft: &mut Draft<'_>) {
-    if draft.manifest.interfaces.len() < INTERFACES_MAX {
-        draft.keep(interface);
     }
 }
 
@@ -418,65 +403,6 @@ pub(crate) fn first_declaration(root: &Map<String, Value>) -> Option<String> {
         }
     });
     first
-}
-
-/// Calls `show` with each text of a document.
-pub(crate) fn each_text<'v>(root: &'v Map<String, Value>, show: &mut dyn FnMut(&'v str)) {
-    each(root, &mut |_, text, _| show(text));
-}
-
-/// Receives each text: the names of the members that contain it, the text, and the object below the root that contains it.
-type Show<'s, 'v> = dyn FnMut(&[&'v str], &'v str, Option<&'v Map<String, Value>>) + 's;
-
-/// Calls `show` with each text of a document that may contain addresses.
-fn each<'v>(root: &'v Map<String, Value>, show: &mut Show<'_, 'v>) {
-    let mut names = Vec::new();
-    each_of_map(root, &mut names, show);
-}
-
-fn each_of_map<'v>(map: &'v Map<String, Value>, names: &mut Vec<&'v str>, show: &mut Show<'_, 'v>) {
-    // The name and the version of the root describe the service.
-    let owner = Some(map).filter(|_| !names.is_empty());
-    for (name, value) in map {
-        // At the root, `schema` identifies the document type, like `$schema`.
-        let is_type = || name == "schema" && owner.is_none();
-        let is_address_of_schema = || is_schema_name(name) && value.is_string() && !is_type();
-        // A list with this name contains goods or sites, and is not a part of a schema.
-        let is_list = || name == "properties" && value.is_array();
-        let is_map_of_addresses = || name == "schemas" && holds_addresses(value);
-        if (!is_about_calls(name) || is_address_of_schema() || is_list() || is_map_of_addresses())
-            && !is_identifier(name, value)
-        {
-            names.push(name);
-            each_of_value(value, names, owner, 0, show);
-            names.pop();
-        }
-    }
-}
-
-/// Whether a map has an address for each name.
-fn holds_addresses(value: &Value) -> bool {
-    let is_text_address = |value: &Value| value.as_str().is_some_and(is_address);
-    value.as_object().is_some_and(|map| !map.is_empty() && map.values().all(is_text_address))
-}
-
-fn each_of_value<'v>(
-    value: &'v Value,
-    names: &mut Vec<&'v str>,
-    owner: Option<&'v Map<String, Value>>,
-    lists: usize,
-    show: &mut Show<'_, 'v>,
-) {
-    match value {
-        Value::String(text) => show(names, text, owner),
-        Value::Object(map) if names.len() < NESTING_MAX => each_of_map(map, names, show),
-        Value::Array(list) if lists < NESTING_MAX => {
-            for item in list {
-                each_of_value(item, names, owner, lists + 1, show);
-            }
-        }
-        _ => {}
-    }
 }
 
 /// The address before a remark in brackets: `https://shop.example/mcp (tools: quote, book)`.
