@@ -315,7 +315,9 @@ pub(crate) async fn declarations_of_an_earlier_dump_are_grouped_at_the_next_visi
             "manifest" => 5,
             "capability" => 3,
             "registry_entry" => 2,
-            "watch" | "registry_position" => 1,
+            "capability_search_count" => continue,
+            "watch" => 2,
+            "registry_position" => 1,
             _ => 0,
         };
         values.truncate(values.len() - added);
