@@ -77,4 +77,3 @@ fn a_missing_index_is_an_error() {
     assert!(matches!(error, IndexError::Corrupt { .. }), "{error}");
     assert!(error.to_string().contains("indexer rebuild"));
 }
-

@@ -27,9 +27,7 @@ use super::window::{Window, WindowQuery};
 use crate::answer::{Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer};
 use crate::error::{IndexError, SearchError};
 use crate::filter::FacetKey;
-use crate::query::{
-    ParsedQuery, SHORT_WORDS_MAX, is_unknown_short, short_replacement, with_known_operators,
-};
+use crate::query::{ParsedQuery, SHORT_WORDS_MAX, is_unknown_short, short_replacement, with_known_operators};
 use crate::request::{ExploreRequest, FacetRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
 use crate::spam::SPAM_FACTOR;
 
@@ -431,7 +429,8 @@ impl SearchExecutor<'_> {
         if let Some(corrected) = with_known_operators(phrasing) {
             return Ok(Some(corrected));
         }
-        let (Some(plan), Some(corrections)) = (self.query.plans.first(), self.query.corrections.first()) else {
+        let (Some(plan), Some(corrections)) = (self.query.plans.first(), self.query.corrections.first())
+        else {
             return Ok(None);
         };
         if corrections.is_empty() {
@@ -443,7 +442,9 @@ impl SearchExecutor<'_> {
             text = replace_word(&text, &word.text, &correction.replacement);
         }
         for word in plan.words.iter().filter(|word| is_unknown_short(word)).take(SHORT_WORDS_MAX) {
-            if let Some(replacement) = short_replacement(&self.opened().searcher, &self.opened().fields, word)? {
+            if let Some(replacement) =
+                short_replacement(&self.opened().searcher, &self.opened().fields, word)?
+            {
                 text = replace_word(&text, &word.text, &replacement);
             }
         }

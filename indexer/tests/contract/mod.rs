@@ -373,7 +373,11 @@ pub(crate) fn many() -> Vec<StoredManifest> {
     all
 }
 
-pub(crate) fn walk(searcher: &Searcher, mut request: SearchRequest, mut between: impl FnMut(usize)) -> Vec<String> {
+pub(crate) fn walk(
+    searcher: &Searcher,
+    mut request: SearchRequest,
+    mut between: impl FnMut(usize),
+) -> Vec<String> {
     let mut found = Vec::new();
     loop {
         let answer = searcher.search(&request).unwrap();
