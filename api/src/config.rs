@@ -227,6 +227,16 @@ impl ApiSettings {
     }
 }
 
+impl ApiConfig {
+    /// The warning for an instance whose operator may suspend sites, but whose owners could not answer.
+    pub(crate) const fn warning_without_contact(&self) -> Option<&'static str> {
+        if self.admin_tokens.is_none() || self.contact.is_some() {
+            return None;
+        }
+        Some("no contact is set, so owners of suspended sites cannot answer: set contact in [api]")
+    }
+}
+
 /// Reads the key that signs the agent card. Clients fetch the public key over https, so the server needs an https address.
 fn card_signer(path: &Path, public_url: Option<&Url>) -> Result<Arc<CardSigner>, ConfigError> {
     let unusable = |reason: String| ConfigError::CardKey { path: path.to_owned(), reason };
@@ -330,6 +340,24 @@ mod tests {
             let error = settings(key, url).resolve(shared()).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }
+    }
+
+    #[test]
+    fn warns_operators_who_can_suspend_sites_but_publish_no_contact() {
+        let dir = tempfile::tempdir().unwrap();
+        let tokens = dir.path().join("tokens");
+        std::fs::write(&tokens, "").unwrap();
+        let warns = |admin_tokens: Option<&PathBuf>, contact: Option<&str>| {
+            let settings = ApiSettings {
+                admin_tokens: admin_tokens.cloned(),
+                contact: contact.map(str::to_owned),
+                ..ApiSettings::default()
+            };
+            settings.resolve(shared()).unwrap().warning_without_contact().is_some()
+        };
+        assert!(warns(Some(&tokens), None));
+        assert!(!warns(Some(&tokens), Some("abuse@agentdex.example")));
+        assert!(!warns(None, None), "without tokens, nobody can suspend a site over HTTP");
     }
 
     #[test]

@@ -54,6 +54,7 @@ mod router;
 mod routes;
 mod scan_cache;
 mod search_counts;
+mod search_watches;
 mod self_description;
 mod server;
 mod server_names;

@@ -1,4 +1,4 @@
-//! Counts, for each day, the searches that showed a capability of a site that has an owner.
+//! Counts, for each day, the searches that showed a site that has an owner, and each of its capabilities.
 //!
 //! A search adds to counts in memory, which are written every minute, so that searches never write to the database. Only the count of a
 //! search is stored: no query, no client, no time.
@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use manifest::SiteName;
-use store::{SearchCount, Store, StoreError};
+use manifest::{CapabilityId, SiteName};
+use store::{CapabilitySearchCount, SearchCount, Store, StoreError};
 
 use crate::answers::claim::OwnerMark;
 use crate::clock;
@@ -20,6 +20,8 @@ pub(crate) const WRITE_INTERVAL: Duration = Duration::from_mins(1);
 const SITES_MAX: u32 = 100_000;
 /// Maximum number of counts in memory while the database cannot be written: one day of all counted sites.
 const COUNTS_MAX: usize = 100_000;
+/// Maximum number of counts of capabilities in memory: about 20 MB.
+const CAPABILITY_COUNTS_MAX: usize = 100_000;
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 
 /// The sites that have owners, as of the last minute or two. Clones share the list.
@@ -38,18 +40,28 @@ impl SiteOwners {
 pub(crate) struct SearchCounts {
     owned: RwLock<SiteOwners>,
     counts: Mutex<BTreeMap<(SiteName, i32), u64>>,
+    capability_counts: Mutex<BTreeMap<(SiteName, i32, CapabilityId), u64>>,
 }
 
 impl SearchCounts {
-    /// Counts one search that showed results of these sites; each site counts once.
-    pub(crate) fn count<'a>(&self, shown: impl IntoIterator<Item = &'a SiteName>, now: DateTime<Utc>) {
+    /// Counts one search that showed these capabilities of sites; each site and each capability counts once.
+    pub(crate) fn count<'a>(
+        &self,
+        shown: impl IntoIterator<Item = (&'a SiteName, &'a CapabilityId)>,
+        now: DateTime<Utc>,
+    ) {
         let owned = self.owners();
         if owned.0.is_empty() {
             return;
         }
-        let sites: HashSet<&SiteName> = shown.into_iter().filter(|site| owned.of(site).is_some()).collect();
+        let shown = shown.into_iter().filter(|(site, _)| owned.of(site).is_some());
+        let capabilities: HashSet<(&SiteName, &CapabilityId)> = shown.collect();
+        let sites: HashSet<&SiteName> = capabilities.iter().map(|(site, _)| *site).collect();
         for site in sites {
             self.add(site, day_of(now), 1);
+        }
+        for (site, capability) in capabilities {
+            self.add_capability(site, day_of(now), capability, 1);
         }
     }
 
@@ -59,12 +71,13 @@ impl SearchCounts {
 
     fn add(&self, site: &SiteName, day: i32, searches: u64) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_full = counts.len() >= COUNTS_MAX;
-        let key = (site.clone(), day);
-        if !is_full || counts.contains_key(&key) {
-            let count = counts.entry(key).or_default();
-            *count = count.saturating_add(searches);
-        }
+        add_bounded(&mut counts, (site.clone(), day), searches, COUNTS_MAX);
+    }
+
+    fn add_capability(&self, site: &SiteName, day: i32, capability: &CapabilityId, searches: u64) {
+        let mut counts = self.capability_counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (site.clone(), day, capability.clone());
+        add_bounded(&mut counts, key, searches, CAPABILITY_COUNTS_MAX);
     }
 
     /// Updates the list of sites with owners, and then writes the counts, which a read-only replica refuses. Counts that cannot be
@@ -85,7 +98,32 @@ impl SearchCounts {
             }
             return Err(error);
         }
+        self.write_capabilities(store).await
+    }
+
+    async fn write_capabilities(&self, store: &Store) -> Result<(), StoreError> {
+        let counted =
+            std::mem::take(&mut *self.capability_counts.lock().unwrap_or_else(PoisonError::into_inner));
+        let count =
+            |((site, day, capability), searches)| CapabilitySearchCount { site, day, capability, searches };
+        let counts: Vec<CapabilitySearchCount> = counted.into_iter().map(count).collect();
+        if !counts.is_empty()
+            && let Err(error) = store.capability_search_counts_add(&counts).await
+        {
+            for count in &counts {
+                self.add_capability(&count.site, count.day, &count.capability, count.searches);
+            }
+            return Err(error);
+        }
         Ok(())
+    }
+}
+
+/// Adds to a count. New keys are dropped when there are `max` keys.
+fn add_bounded<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, searches: u64, max: usize) {
+    if counts.len() < max || counts.contains_key(&key) {
+        let count = counts.entry(key).or_default();
+        *count = count.saturating_add(searches);
     }
 }
 
@@ -112,14 +150,23 @@ mod tests {
         let counts = SearchCounts::default();
         let (owned, other) = (site("owned.example"), site("other.example"));
         let now = DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
-        counts.count([&owned], now);
+        let (book, pay) = (CapabilityId::of_key("book"), CapabilityId::of_key("pay"));
+        counts.count([(&owned, &book)], now);
         assert!(counts.counts.lock().unwrap().is_empty(), "a site without an owner is not counted");
+        assert!(counts.capability_counts.lock().unwrap().is_empty());
         *counts.owned.write().unwrap() = SiteOwners(Arc::new(HashMap::from([(owned.clone(), mark(now))])));
-        counts.count([&owned, &other, &owned], now);
-        counts.count([&owned], now);
-        counts.count([&owned], now + chrono::TimeDelta::days(1));
+        counts.count([(&owned, &book), (&other, &book), (&owned, &pay), (&owned, &pay)], now);
+        counts.count([(&owned, &book)], now);
+        counts.count([(&owned, &book)], now + chrono::TimeDelta::days(1));
         let counted: Vec<_> = counts.counts.lock().unwrap().clone().into_iter().collect();
-        assert_eq!(counted, [((owned.clone(), 20_000), 2), ((owned, 20_001), 1)]);
+        assert_eq!(counted, [((owned.clone(), 20_000), 2), ((owned.clone(), 20_001), 1)]);
+        let of_capabilities = counts.capability_counts.lock().unwrap().clone();
+        let expected = [
+            ((owned.clone(), 20_000, book.clone()), 2),
+            ((owned.clone(), 20_000, pay), 1),
+            ((owned, 20_001, book), 1),
+        ];
+        assert_eq!(of_capabilities, BTreeMap::from(expected));
     }
 
     #[test]

@@ -191,7 +191,7 @@ impl App {
     /// Counts a search that showed these results for the sites that name their documents.
     pub(crate) fn count_search<'a>(&self, shown: impl IntoIterator<Item = &'a Hit>) {
         let shown = shown.into_iter().filter(|hit| hit.is_of_site());
-        self.search_counts.count(shown.map(|hit| &hit.site), clock::now());
+        self.search_counts.count(shown.map(|hit| (&hit.site, &hit.id)), clock::now());
     }
 
     /// The path of a file that another program of this installation writes to the data directory.

@@ -343,6 +343,40 @@ async fn follows_links_of_homepages_headers_and_agentmaps() {
 }
 
 #[tokio::test]
+async fn the_card_below_an_endpoint_of_the_site_is_requested_once() {
+    let card = r#"{"$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
+        "name": "example.shop/books", "version": "1.0.0", "description": "Sells books.",
+        "remotes": [{"type": "streamable-http", "url": "https://shop.example/tools/mcp"}]}"#;
+    let named = |endpoint: &str| {
+        AWP.replace(
+            r#""actions""#,
+            &format!(r#""protocols":{{"mcp":{{"endpoint":"{endpoint}"}}}},"actions""#),
+        )
+    };
+    let shop = Host::new("shop.example")
+        .file("/agent.json", "application/json", named("https://shop.example/tools/mcp"))
+        .route("/tools/mcp/server-card", Answer::ok("application/mcp-server-card+json", card));
+    let refusing = Host::new("closed.example").robots("User-agent: *\nDisallow: /tools/\n").file(
+        "/agent.json",
+        "application/json",
+        named("https://closed.example/tools/mcp"),
+    );
+    let elsewhere = Host::new("other.example").file(
+        "/agent.json",
+        "application/json",
+        named("https://shop.example/tools/mcp"),
+    );
+    let crawl = Crawl::of([shop, refusing, elsewhere]).await;
+    crawl.pass().await;
+    let requests = |host: &str, path: &str| crawl.paths(host).iter().filter(|hit| *hit == path).count();
+    assert_eq!(requests("shop.example", "/tools/mcp/server-card"), 1);
+    assert_eq!(requests("shop.example", "/tools/mcp"), 0, "the server is not called");
+    assert_eq!(crawl.outcome("shop.example", "/tools/mcp/server-card").await, FetchOutcome::Found);
+    assert_eq!(requests("closed.example", "/tools/mcp/server-card"), 0);
+    assert_eq!(crawl.outcome("closed.example", "/tools/mcp/server-card").await, FetchOutcome::RobotsDenied);
+}
+
+#[tokio::test]
 async fn reads_entries_in_the_markup_of_the_home_page() {
     let entry = |publisher: &str| {
         format!(

@@ -1,4 +1,5 @@
-"""Tests a running demo with the official SDKs: MCP with every tool, in two protocol versions, over HTTP and standard streams; the card of A2A."""
+"""Tests a running demo: MCP with every tool by its official SDK, in two protocol versions, over HTTP and standard streams; the card of A2A by
+its SDK; and the routes of the MCP registry as Copilot uses them."""
 
 import asyncio
 import json
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.error
+import urllib.parse
 import urllib.request
 
 from a2a.client.card_resolver import parse_agent_card
@@ -154,11 +156,58 @@ def verify_card(url):
     sys.exit("FAILED: a changed card was verified")
 
 
+def use_registry_as_copilot(url):
+    """Copilot and VS Code read the list of servers from a page of another origin, then each configured server by its name."""
+    origin = "https://vscode.example"
+
+    def read(path, method="GET", **headers):
+        request = urllib.request.Request(url + path, method=method, headers={"origin": origin, **headers})
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, answer.headers, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers, error.read()
+
+    def read_json(path):
+        status, headers, body = read(path)
+        check(status == 200 and headers["access-control-allow-origin"] == "*", f"{path}: {status} {headers}")
+        return json.loads(body)
+
+    preflight = {"access-control-request-method": "GET", "access-control-request-headers": "authorization"}
+    status, headers, _ = read("/v0.1/servers", "OPTIONS", **preflight)
+    check(status in (200, 204) and "GET" in headers["access-control-allow-methods"], f"preflight: {status} {headers}")
+    servers, cursor = [], None
+    while True:
+        page = read_json("/v0.1/servers?limit=2&version=latest" + (f"&cursor={urllib.parse.quote(cursor)}" if cursor else ""))
+        check(page["metadata"]["count"] == len(page["servers"]) <= 2, f"metadata of {page}")
+        servers += page["servers"]
+        cursor = page["metadata"].get("nextCursor")
+        if not cursor:
+            break
+    names = [one["server"]["name"] for one in servers]
+    check(names and len(set(names)) == len(names), f"names are {names}")
+    for one in servers:
+        server = one["server"]
+        check(server["remotes"] and all(remote["url"].startswith("http") for remote in server["remotes"]), f"remotes of {server}")
+        path = f"/v0.1/servers/{urllib.parse.quote(server['name'], safe='')}/versions"
+        check(read_json(f"{path}/latest") == one, f"the latest version of {server['name']} is another")
+        check(read_json(f"{path}/{urllib.parse.quote(server['version'], safe='')}") == one, f"{server['name']} {server['version']}")
+        check(one in read_json(path)["servers"], f"versions of {server['name']}")
+    part = names[0].split("/")[1]
+    found = read_json(f"/v0.1/servers?search={urllib.parse.quote(part.upper())}")
+    check(names[0] in [one["server"]["name"] for one in found["servers"]], f"a search for {part} finds {found}")
+    for unknown in ["github", "example.nobody%2Fnothing"]:
+        status, headers, body = read(f"/v0.1/servers/{unknown}/versions/latest")
+        check(status == 404 and json.loads(body)["error"], f"{unknown}: {status} {body}")
+        check(headers["access-control-allow-origin"] == "*", f"{unknown}: {headers}")
+
+
 async def main():
     directory = tempfile.mkdtemp(prefix="agentdex-mcp-")
     demo, url = start_demo(directory)
     try:
         verify_card(url)
+        use_registry_as_copilot(url)
         for mode, version in [("auto", CURRENT), (CURRENT, CURRENT), ("legacy", BEFORE)]:
             async with Client(f"{url}/mcp", mode=mode) as client:
                 # a client that assumes a version without negotiating it never receives the instructions

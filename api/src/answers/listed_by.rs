@@ -1,4 +1,4 @@
-//! What other registries list about a site, and where it contradicts what the site declares.
+//! What other registries list about a site, where it contradicts what the site declares, and where the registries contradict each other.
 //!
 //! A listing is a statement of a third party. It changes no capability, no filter and no rank.
 
@@ -44,6 +44,9 @@ pub(crate) struct ListedBy {
     #[schema(value_type = Option<String>)]
     pub(crate) manifest_id: Option<ManifestId>,
     pub(crate) contradictions: Vec<ListingContradiction>,
+    /// Where this entry differs from the first entry with the same identifier, if that is of another registry.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) differences: Vec<ListingDifference>,
 }
 
 /// A listing in few words, for models.
@@ -80,6 +83,25 @@ impl ListingContradiction {
     /// `version: 1.0, but 2.0 here`
     pub(crate) fn in_words(&self) -> String {
         format!("{}: {}, but {} here", self.fact.as_str(), self.listed, self.declared)
+    }
+}
+
+/// Where two registries list different values under one identifier. Neither counts more than the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct ListingDifference {
+    /// `url`, `name` or `version`.
+    #[schema(inline)]
+    pub(crate) fact: ListingFact,
+    pub(crate) listed: String,
+    /// URL of the other registry.
+    pub(crate) other_registry: String,
+    pub(crate) other: String,
+}
+
+impl ListingDifference {
+    /// `version: 1.0, but 2.0 in https://registry.example/`
+    pub(crate) fn in_words(&self) -> String {
+        format!("{}: {}, but {} in {}", self.fact.as_str(), self.listed, self.other, self.other_registry)
     }
 }
 
@@ -193,7 +215,47 @@ pub(crate) fn of_site(
     listings: Vec<SiteListing>,
     manifests: &[&Comparable],
 ) -> Vec<ListedBy> {
-    listings.into_iter().map(|listing| compare(site, listing, manifests)).collect()
+    let mut listed: Vec<ListedBy> =
+        listings.into_iter().map(|listing| compare(site, listing, manifests)).collect();
+    add_differences(&mut listed);
+    listed
+}
+
+/// Compares each listing with the first one that has its identifier.
+fn add_differences(listed: &mut [ListedBy]) {
+    let mut firsts: HashMap<&str, &ListedBy> = HashMap::new();
+    let compared = listed.iter().map(|one| {
+        let first = *firsts.entry(one.identifier.as_str()).or_insert(one);
+        if first.registry == one.registry { Vec::new() } else { differences(one, first) }
+    });
+    let compared: Vec<Vec<ListingDifference>> = compared.collect();
+    for (one, differences) in listed.iter_mut().zip(compared) {
+        one.differences = differences;
+    }
+}
+
+fn differences(listing: &ListedBy, first: &ListedBy) -> Vec<ListingDifference> {
+    let facts = [
+        (ListingFact::Url, &listing.url, &first.url),
+        (ListingFact::Name, &listing.name, &first.name),
+        (ListingFact::Version, &listing.version, &first.version),
+    ];
+    let differ = |fact: ListingFact, one: &str, other: &str| match fact {
+        ListingFact::Url => one.trim_end_matches('/') != other.trim_end_matches('/'),
+        ListingFact::Name => !one.eq_ignore_ascii_case(other),
+        ListingFact::Version | ListingFact::Publisher => one != other,
+    };
+    let stated =
+        facts.into_iter().filter_map(|(fact, one, other)| Some((fact, one.as_ref()?, other.as_ref()?)));
+    let found = stated.filter(|(fact, one, other)| differ(*fact, one, other));
+    found
+        .map(|(fact, one, other)| ListingDifference {
+            fact,
+            listed: one.clone(),
+            other_registry: first.registry.clone(),
+            other: other.clone(),
+        })
+        .collect()
 }
 
 /// The listings of the agent or server that a manifest declares.
@@ -243,7 +305,19 @@ fn compare(site: &SiteName, listing: SiteListing, manifests: &[&Comparable]) -> 
     }
     let manifest_id = same.map(|manifest| manifest.id.clone());
     let SiteListing { registry, identifier, name, url, version, updated_at, seen_at, .. } = listing;
-    ListedBy { registry, identifier, name, url, version, updated_at, seen_at, manifest_id, contradictions }
+    let differences = Vec::new();
+    ListedBy {
+        registry,
+        identifier,
+        name,
+        url,
+        version,
+        updated_at,
+        seen_at,
+        manifest_id,
+        contradictions,
+        differences,
+    }
 }
 
 #[cfg(test)]
@@ -300,6 +374,35 @@ mod tests {
         };
         let by_address = of(by_address);
         assert_eq!((by_address.manifest_id.is_some(), facts(&by_address)), (true, vec![]));
+    }
+
+    #[test]
+    fn registries_that_list_one_identifier_differently_are_compared() {
+        let site = SiteName::parse("weather.example").unwrap();
+        let name = "example.weather/other";
+        let first = listing(name, "https://mcp.weather.example/");
+        let equal = SiteListing {
+            registry: "https://second.example/".to_owned(),
+            name: Some("Weather".to_owned()),
+            ..listing(name, "https://mcp.weather.example")
+        };
+        let differs = SiteListing {
+            registry: "https://third.example/".to_owned(),
+            version: Some("2.0".to_owned()),
+            ..listing(name, "https://evil.example/mcp")
+        };
+        let other =
+            SiteListing { registry: differs.registry.clone(), ..listing("example.weather/more", "x") };
+        let listed = of_site(&site, vec![first, equal, differs, other], &[]);
+        let words: Vec<Vec<String>> = listed
+            .iter()
+            .map(|one| one.differences.iter().map(ListingDifference::in_words).collect())
+            .collect();
+        let differences = [
+            "address: https://evil.example/mcp, but https://mcp.weather.example/ in https://registry.example/",
+            "version: 2.0, but 1.0 in https://registry.example/",
+        ];
+        assert_eq!(words, [vec![], vec![], differences.map(str::to_owned).to_vec(), vec![]]);
     }
 
     /// A site may declare one server in several documents.

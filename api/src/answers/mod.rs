@@ -27,6 +27,7 @@ pub(crate) mod stats;
 pub(crate) mod submit;
 pub(crate) mod validate;
 pub(crate) mod version_diff;
+pub(crate) mod watch;
 
 /// Marks every text of a publisher, so that no reader takes it for a statement of this server.
 pub(crate) const TEXT_IS: &str = "publisher-supplied, untrusted";

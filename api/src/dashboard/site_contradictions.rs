@@ -3,7 +3,7 @@
 use super::links;
 use super::site::{FINDINGS_MAX, URL_CHARS_MAX, WORDS_CHARS_MAX};
 use crate::answers::declarations::CapabilityContradiction;
-use crate::answers::listed_by::ListedBy;
+use crate::answers::listed_by::{ListedBy, ListingContradiction, ListingDifference};
 use crate::answers::site::SiteAnswer;
 use crate::text;
 
@@ -21,7 +21,7 @@ pub(super) struct Listing {
     pub(super) registry: String,
     pub(super) href: Option<String>,
     pub(super) identifier: String,
-    /// `version: 1.0, but 2.0 here`
+    /// `version: 1.0, but 2.0 here`, or another registry in place of `here`.
     pub(super) contradictions: Vec<String>,
 }
 
@@ -39,15 +39,13 @@ pub(super) fn listings(listed_by: &[ListedBy]) -> Vec<Listing> {
 }
 
 fn listing(listed: &ListedBy) -> Listing {
+    let of_site = listed.contradictions.iter().map(ListingContradiction::in_words);
+    let words = of_site.chain(listed.differences.iter().map(ListingDifference::in_words));
     Listing {
         registry: text::cut(&listed.registry, URL_CHARS_MAX),
         href: links::harmless(&listed.registry),
         identifier: text::cut(&listed.identifier, WORDS_CHARS_MAX),
-        contradictions: listed
-            .contradictions
-            .iter()
-            .map(|found| text::cut(&found.in_words(), WORDS_CHARS_MAX))
-            .collect(),
+        contradictions: words.map(|words| text::cut(&words, WORDS_CHARS_MAX)).collect(),
     }
 }
 

@@ -127,7 +127,10 @@ async fn unknown(method: Method, uri: Uri) -> Result<Redirect, Problem> {
 /// another host.
 fn without_slash(uri: &Uri) -> Option<String> {
     let path = uri.path().strip_suffix('/')?.trim_end_matches('/');
-    let is_of_this_host = path.starts_with('/') && !path.starts_with("//") && !path.contains('\\');
+    // ARD 0.91: an identifier is found exactly or not at all
+    let is_lookup = path.starts_with("/agents/");
+    let is_of_this_host =
+        !is_lookup && path.starts_with('/') && !path.starts_with("//") && !path.contains('\\');
     let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     is_of_this_host.then(|| format!("{path}{query}"))
 }
@@ -146,6 +149,8 @@ mod tests {
             ("//other.example/", None),
             ("///", None),
             ("https://other.example/sites/", Some("/sites")),
+            ("/agents/", Some("/agents")),
+            ("/agents/urn:air:shop.example:api:orders/", None),
         ] {
             assert_eq!(without_slash(&path.parse().unwrap()).as_deref(), expected, "{path}");
         }

@@ -31,7 +31,7 @@ const VERSIONS_MAX: usize = 50;
     tag = "feed",
     params(
         ("name" = String, Path, description = "Name of a server, encoded as one segment", max_length = 200),
-        ("include_deleted" = Option<bool>, Query, description = "Changes nothing: servers that are gone are in /changes"),
+        ("include_deleted" = Option<bool>, Query, description = "Changes nothing: only /v0.1/servers lists servers whose manifests were removed"),
     ),
     responses((status = 200, description = "The versions", body = crate::openapi::mcp_registry::McpServers)),
 )]
@@ -57,7 +57,7 @@ pub(crate) async fn list(
     params(
         ("name" = String, Path, description = "Name of a server, encoded as one segment", max_length = 200),
         ("version" = String, Path, description = "`latest`, or one exact version", max_length = 255),
-        ("include_deleted" = Option<bool>, Query, description = "Changes nothing: servers that are gone are in /changes"),
+        ("include_deleted" = Option<bool>, Query, description = "Changes nothing: only /v0.1/servers lists servers whose manifests were removed"),
     ),
     responses((status = 200, description = "The version", body = crate::openapi::mcp_registry::McpServer)),
 )]
@@ -105,6 +105,12 @@ impl Versions {
         }
         if self.bytes() < PAGE_BYTES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
+}
+
+/// The versions of a name that manifests declare now. 404 if there are none.
+pub(super) async fn versions_declared(app: &App, client: Client, name: &str) -> Result<Vec<String>, Problem> {
+    let (versions, _share) = found(app, client, name).await?.into_parts();
+    Ok(versions.found.into_iter().map(|(version, _)| version).collect())
 }
 
 /// The versions of a name. 404 if there are none, even for a name that is not valid in the registry, because clients use this route to

@@ -7,31 +7,28 @@
 //! number of manifests and bytes, and a page has a limited number of bytes, so a page may be shorter than its limit. `metadata.nextCursor`
 //! leads to the next page; it is absent on the last one.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use chrono::{DateTime, Utc};
 use manifest::model::{Format, Interface, Protocol};
-use manifest::{Host, Manifest, ManifestId, SiteName, budget};
+use manifest::{Host, Manifest, ManifestId, SiteName};
 use policy::naming::may_speak;
-use serde::{Deserialize, Serialize};
+use runtime::Share;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
-use store::{ManifestSize, Store, StoredManifest};
+use store::{FeedEntry, FeedPosition, ManifestSize, Store, StoredManifest};
 
+use super::mcp_server_filter::{Place, ServerFilter};
 use super::mcp_server_names::{
-    NAME_CHARS_MAX, NamedServers, Origin, VERSION_CHARS_MAX, declared_name, may_declare, name, namespace_of,
-    version,
+    NamedServers, Origin, declared_name, may_declare, name, namespace_of, version,
 };
+use super::mcp_server_tombstones::tombstones;
 use crate::answers::listed_by::{listings_by_site, registries_with};
 use crate::answers::search::PAGE_BYTES_MAX;
-use crate::answers::search_parameters::instant;
 use crate::buffers::Reserved;
 use crate::client::Client;
-use crate::cursor;
 use crate::json_text::ObjectText;
 use crate::manifests::{Counted, Kept};
-use crate::parameters::QueryPairs;
 use crate::permitted::off_runtime;
 use crate::problem::Problem;
 use crate::request::Request;
@@ -39,12 +36,11 @@ use crate::response::{Caching, HttpResult};
 use crate::state::App;
 use crate::text::one_line;
 
-const KNOWN: &[&str] = &["cursor", "include_deleted", "limit", "search", "updated_since", "version"];
 /// The default of the official MCP registry.
 const LIMIT_DEFAULT: u32 = 30;
 const LIMIT_MAX: u32 = 100;
 /// Formats that describe one server. Only manifests in these formats are read.
-const FORMATS: [Format; 3] = [Format::McpCard, Format::McpRegistry, Format::McpFreeform];
+pub(super) const FORMATS: [Format; 3] = [Format::McpCard, Format::McpRegistry, Format::McpFreeform];
 /// Number of manifests read with one statement, and maximum number of statements of one request.
 const PAGE: u32 = 100;
 const PAGES_MAX: u32 = 10;
@@ -58,12 +54,11 @@ const DESCRIPTION_CHARS_MAX: usize = 100;
 const TITLE_CHARS_MAX: usize = 100;
 /// Assumed bytes of the metadata of a server: a small tree with two URLs.
 const META_BYTES: usize = 8 * 1024;
-/// Name of the listing to which cursors are bound.
-const LISTING: &str = "servers";
-const LATEST: &str = "latest";
 const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
 /// Member of `_meta` with what this index adds to a server.
 const RECORD: &str = "agentdex/record";
+/// Description of a server whose manifest was removed.
+const REMOVED: &str = "This server is no longer declared.";
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
 /// MCP servers in the format of the official registry.
@@ -77,14 +72,48 @@ const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/
         ("search" = Option<String>, Query, description = "Only servers whose name contains this", max_length = 200),
         ("updated_since" = Option<String>, Query, description = "Only what changed at or after this time", max_length = 64),
         ("version" = Option<String>, Query, description = "`latest`, or one exact version", max_length = 255),
-        ("include_deleted" = Option<bool>, Query, description = "Changes nothing: servers that are gone are in /changes"),
+        ("include_deleted" = Option<bool>, Query, description = "Whether servers are listed whose manifests were removed; true if updated_since is given"),
     ),
     responses((status = 200, description = "A page of servers", body = crate::openapi::mcp_registry::McpServers)),
 )]
 pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
-    let (filter, after) = ServerFilter::read(&query)?;
-    let page = Page { filter, limit, rows: Vec::new(), after, is_complete: false };
+    let (filter, place) = ServerFilter::read(&query)?;
+    let (mut servers, share, mut next) = match &place {
+        Place::Declared(after) => declared(&app, client, &filter, after.clone(), limit).await?,
+        Place::Removed(_) => (Vec::new(), None, None),
+    };
+    name_registries(&app.store, &mut servers).await?;
+    if next.is_none() && filter.includes_deleted() {
+        let from = match place {
+            Place::Removed(position) => position,
+            Place::Declared(_) => match filter.since {
+                Some(since) => app.store.feed_position_at(since).await?,
+                None => FeedPosition::default(),
+            },
+        };
+        let room = limit.saturating_sub(servers.len());
+        let (removed, rest) = tombstones(&app, client, &filter, from, room).await?;
+        servers.extend(removed);
+        next = rest.map(Place::Removed);
+    }
+    let next = next.map(|place| filter.cursor(&place)).transpose()?;
+    let answer = Servers::of(servers, next);
+    let response = off_runtime(move || context.json(&answer, Caching::Search));
+    let mut response = response.await??;
+    Reserved::attach(&mut response, share);
+    Ok(response)
+}
+
+/// The servers that manifests after one declare, with the place of the next page.
+async fn declared(
+    app: &App,
+    client: Client,
+    filter: &ServerFilter,
+    after: Option<ManifestId>,
+    limit: usize,
+) -> Result<(Vec<ServerEntry>, Option<Share>, Option<Place>), Problem> {
+    let page = Page { filter: filter.clone(), limit, rows: Vec::new(), after, is_complete: false };
     let mut page = app.manifests(client).counted(page)?;
     let mut bytes_left = READ_BYTES_MAX;
     let mut has_more = true;
@@ -103,17 +132,10 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
         }
     }
     let mut page = page.without_permit();
-    let (found, is_whole) = listed_rows(&app, client, &mut page).await?;
+    let (found, is_whole) = listed_rows(app, client, &mut page).await?;
     let (page, share) = page.into_parts();
-    let next = page.after.as_ref().filter(|_| has_more || !is_whole);
-    let next = next.map(|after| page.filter.cursor(after)).transpose()?;
-    let mut servers = page.filter.only_listed(page.rows, &found);
-    name_registries(&app.store, &mut servers).await?;
-    let answer = Servers::of(servers, next);
-    let response = off_runtime(move || context.json(&answer, Caching::Search));
-    let mut response = response.await??;
-    Reserved::attach(&mut response, share);
-    Ok(response)
+    let next = page.after.filter(|_| has_more || !is_whole).map(|after| Place::Declared(Some(after)));
+    Ok((only_listed(filter, page.rows, &found), share, next))
 }
 
 /// For each manifest that is listed, whether it has the latest version of its name. Considers the manifests of the page that declare a
@@ -172,83 +194,14 @@ fn take_within_budget(sizes: Vec<ManifestSize>, bytes_left: &mut u64) -> (Vec<Ma
     (ids, is_last)
 }
 
-/// The filters of a request for servers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct ServerFilter {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    since: Option<DateTime<Utc>>,
-    /// Lower case.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    search: Option<String>,
-    /// `latest`, or one version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<String>,
-}
-
-/// The content of a cursor. It contains the filters of the list, because clients send them only for the first page.
-#[derive(Serialize, Deserialize)]
-struct Position<'f> {
-    after: String,
-    filter: Cow<'f, ServerFilter>,
-}
-
-impl ServerFilter {
-    /// The filters of a request and the last manifest of the previous page. Missing filters are taken from the cursor.
-    fn read(query: &QueryPairs) -> Result<(Self, Option<ManifestId>), Problem> {
-        query.only(KNOWN)?;
-        query.one_parsed::<bool>("include_deleted")?;
-        let short = |name: &str, chars_max: usize| {
-            let value = query.one(name)?;
-            if value.is_some_and(|value| value.chars().count() > chars_max) {
-                let detail = format!("\"{name}\" is longer than {chars_max} characters");
-                return Err(Problem::bad_request(detail).with_parameter(name));
-            }
-            Ok(value)
-        };
-        let given = Self {
-            since: query.one("updated_since")?.map(instant).transpose()?,
-            search: short("search", NAME_CHARS_MAX)?.map(str::to_lowercase),
-            version: short("version", VERSION_CHARS_MAX)?.map(ToOwned::to_owned),
-        };
-        let Some(text) = query.one("cursor")? else { return Ok((given, None)) };
-        let position = cursor::decode(LISTING, text)?;
-        let position: Position<'static> = budget::parse_within_budget(position.as_bytes(), &budget::REQUEST)
-            .map_err(|_| cursor::invalid())?;
-        let after = ManifestId::parse(&position.after).map_err(|_| cursor::invalid())?;
-        let of_cursor = position.filter.into_owned();
-        let filter = Self {
-            since: given.since.or(of_cursor.since),
-            search: given.search.or_else(|| of_cursor.search.clone()),
-            version: given.version.or_else(|| of_cursor.version.clone()),
-        };
-        if filter == of_cursor { Ok((filter, Some(after))) } else { Err(cursor::of_other_query()) }
-    }
-
-    /// The cursor after a manifest.
-    fn cursor(&self, after: &ManifestId) -> Result<String, Problem> {
-        let position = Position { after: after.as_str().to_owned(), filter: Cow::Borrowed(self) };
-        let position = serde_json::to_string(&position).map_err(|error| Problem::internal(&error))?;
-        Ok(cursor::encode(LISTING, &position))
-    }
-
-    /// Whether a manifest declares a server that matches the filters.
-    fn matches(&self, stored: &StoredManifest) -> bool {
-        let manifest = &stored.manifest;
-        let has_version = |wanted: &str| wanted == LATEST || version(manifest).0 == wanted;
-        self.since.is_none_or(|since| stored.changed_at >= since)
-            && self.search.as_deref().is_none_or(|search| name(stored).0.to_lowercase().contains(search))
-            && self.version.as_deref().is_none_or(has_version)
-    }
-
-    /// Keeps the rows that no other manifest of their site replaces, in order.
-    fn only_listed(&self, rows: Vec<Row>, found: &HashMap<ManifestId, bool>) -> Vec<ServerEntry> {
-        let wants_latest = self.version.as_deref() == Some(LATEST);
-        let rows = rows.into_iter().filter_map(|row| {
-            let is_latest = if row.namespace.is_some() { *found.get(&row.id)? } else { true };
-            (is_latest || !wants_latest).then(|| row.entry.with_latest(is_latest))
-        });
-        rows.collect()
-    }
+/// Keeps the rows that no other manifest of their site replaces, in order.
+fn only_listed(filter: &ServerFilter, rows: Vec<Row>, found: &HashMap<ManifestId, bool>) -> Vec<ServerEntry> {
+    let wants_latest = filter.wants_latest();
+    let rows = rows.into_iter().filter_map(|row| {
+        let is_latest = if row.namespace.is_some() { *found.get(&row.id)? } else { true };
+        (is_latest || !wants_latest).then(|| row.entry.with_latest(is_latest))
+    });
+    rows.collect()
 }
 
 /// A page under construction.
@@ -331,6 +284,24 @@ impl ServerEntry {
         let manifest = &stored.manifest;
         let (listed_as, _) = name(stored);
         Some(Self { site: manifest.url.site(), listed_as, server, meta: meta(stored) })
+    }
+
+    /// A server whose manifest was removed: its name and version, without other texts of its publisher.
+    pub(super) fn removed(stored: &StoredManifest, entry: &FeedEntry) -> Option<Self> {
+        let manifest = &stored.manifest;
+        let ((listed_as, _), (version, _)) = (name(stored), version(manifest));
+        let server = json!({
+            "$schema": SCHEMA, "name": listed_as, "description": REMOVED, "version": version,
+        });
+        let Value::Object(server) = server else { return None };
+        let mut meta = meta(stored);
+        meta[OFFICIAL]["status"] = "deleted".into();
+        meta[OFFICIAL]["updatedAt"] = json!(entry.at);
+        if let Some(reason) = &entry.reason {
+            meta[RECORD]["reason"] = reason.as_str().into();
+        }
+        let server = ObjectText::of(&server).ok()?;
+        Some(Self { site: manifest.url.site(), listed_as, server, meta })
     }
 
     pub(super) fn with_latest(mut self, is_latest: bool) -> Self {

@@ -2,7 +2,7 @@
 
 use axum::extract::Path;
 use chrono::{DateTime, NaiveDate, TimeDelta};
-use manifest::SiteName;
+use manifest::{CapabilityId, SiteName};
 use policy::claim::Proof;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -17,6 +17,8 @@ use crate::search_counts::day_of;
 
 /// Days for which counts of searches are kept and shown.
 const DAYS_KEPT: i32 = 90;
+/// Maximum number of capabilities with their counts: more than an owner reads.
+const CAPABILITIES_MAX: u32 = 100;
 
 /// How many searches showed a capability of the site.
 #[derive(Debug, Serialize, ToSchema)]
@@ -25,8 +27,19 @@ pub(crate) struct SearchesAnswer {
     site: SiteName,
     /// Days (UTC) with searches, the latest first; a day without any is left out.
     days: Vec<SearchesOfDay>,
+    /// The capabilities that searches of these days showed, the most frequent first, at most 100.
+    capabilities: Vec<SearchesOfCapability>,
     /// Number of days for which counts are kept.
     kept_days: i32,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SearchesOfCapability {
+    #[schema(value_type = String)]
+    capability_id: CapabilityId,
+    capability_url: String,
+    /// Searches of all days whose page of results had it.
+    searches: u64,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -63,7 +76,7 @@ pub(crate) async fn opt_out(
     context.json(&BlockAnswer::of(site, outcome), Caching::Never)
 }
 
-/// How many searches showed a capability of the site, for its owner.
+/// How many searches showed the site and each of its capabilities, for its owner.
 #[utoipa::path(
     get,
     path = "/sites/{domain}/searches",
@@ -85,6 +98,14 @@ pub(crate) async fn searches(
     let day = |day: i32| (DateTime::UNIX_EPOCH + TimeDelta::days(i64::from(day))).date_naive();
     let days =
         counts.into_iter().map(|count| SearchesOfDay { day: day(count.day), searches: count.searches });
-    let answer = SearchesAnswer { site, days: days.collect(), kept_days: DAYS_KEPT };
+    let base = app.base_url();
+    let capabilities = app.store.capability_search_counts_of(&site, since, CAPABILITIES_MAX).await?;
+    let capabilities = capabilities.into_iter().map(|counted| SearchesOfCapability {
+        capability_url: format!("{base}/capabilities/{}", counted.capability),
+        capability_id: counted.capability,
+        searches: counted.searches,
+    });
+    let (days, capabilities) = (days.collect(), capabilities.collect());
+    let answer = SearchesAnswer { site, days, capabilities, kept_days: DAYS_KEPT };
     context.json(&answer, Caching::Never)
 }

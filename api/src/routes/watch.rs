@@ -1,4 +1,4 @@
-//! `/watches`: the changes of a site, delivered to a webhook.
+//! `/watches`: the changes of a site, or new results of a search, delivered to a webhook.
 //!
 //! Nothing is sent here: the crawler sends the challenge and the changes. The creator of a watch receives its token and its secret once;
 //! only a hash of the token is stored.
@@ -9,25 +9,26 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use data_encoding::HEXLOWER;
-use manifest::{ManifestUrl, SiteName, SiteScope};
+use manifest::SiteName;
 use policy::key::{IssuedKey, KEY_BYTES, KeyHash, KeyKind};
 use policy::webhook::{self, Message, SECRET_BYTES, WatchClient, WatchStatus, WebhookSecret};
 use runtime::customer;
-use serde::{Deserialize, Serialize};
-use store::{DeliveryLine, NewChallenge, NewWatch, Store, Watch, WatchCap, WatchCaps, WatchOutcome};
+use serde::Serialize;
+use store::{
+    DeliveryLine, NewChallenge, NewWatch, Store, Watch, WatchCap, WatchCaps, WatchOutcome, WatchTarget,
+};
 use subtle::ConstantTimeEq as _;
 use utoipa::ToSchema;
 
 use crate::admin::{Admin, bearer};
 use crate::answers::claim::instance_secret;
-use crate::answers::site::{site_of, unknown};
+use crate::answers::site::unknown;
+use crate::answers::watch::{WatchRequest, WatchRequested};
 use crate::clock;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Maximum length of the URL of a receiver.
-const URL_CHARS_MAX: usize = 2_048;
 /// Random bytes of an id, and of a challenge.
 const ID_BYTES: usize = 16;
 const ID_PREFIX: &str = "w";
@@ -47,24 +48,18 @@ const DELIVERIES_MAX: u32 = 50;
 const LIMIT_DEFAULT: u32 = 50;
 const LIMIT_MAX: u32 = 500;
 
-/// A site to watch, and the URL that receives its changes.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct WatchRequest {
-    /// A domain name, as in `skyhop.example`.
-    #[schema(max_length = 253)]
-    site: String,
-    /// The URL that receives the changes: https on port 443, of a public name.
-    #[schema(max_length = 2048)]
-    url: String,
-}
-
 /// A new watch.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WatchIssued {
     id: String,
-    #[schema(value_type = String)]
-    site: SiteName,
+    /// The watched site; absent for a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    site: Option<SiteName>,
+    /// The query of the watched search; absent for a site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    search: Option<String>,
     url: String,
     /// `pending` until the receiver has answered the challenge.
     #[schema(value_type = String)]
@@ -81,8 +76,14 @@ pub(crate) struct WatchIssued {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WatchAnswer {
     id: String,
-    #[schema(value_type = String)]
-    site: SiteName,
+    /// The watched site; absent for a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    site: Option<SiteName>,
+    /// The query of the watched search; absent for a site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    search: Option<String>,
     url: String,
     /// `pending` until the receiver has answered a challenge, `active`, or `paused`.
     #[schema(value_type = String)]
@@ -149,8 +150,14 @@ pub(crate) struct WatchesPage {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WatchLine {
     id: String,
-    #[schema(value_type = String)]
-    site: SiteName,
+    /// The watched site; absent for a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    site: Option<SiteName>,
+    /// The query of the watched search; absent for a site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    search: Option<String>,
     receiver_host: String,
     #[schema(value_type = String)]
     status: WatchStatus,
@@ -185,7 +192,8 @@ impl From<Watch> for WatchLine {
         Self {
             receiver_host: watch.receiver.host().to_string(),
             id: watch.id,
-            site: watch.site,
+            site: watch.target.site().cloned(),
+            search: watch.target.search().map(str::to_owned),
             status: watch.status,
             created_at: watch.created_at,
             delivered_at: watch.delivered_at,
@@ -195,7 +203,7 @@ impl From<Watch> for WatchLine {
     }
 }
 
-/// Watches a site: its changes are delivered to a URL that answers a challenge.
+/// Watches a site or a search: the changes, or new and changed results, are delivered to a URL that answers a challenge.
 #[utoipa::path(
     post,
     path = "/watches",
@@ -206,16 +214,19 @@ impl From<Watch> for WatchLine {
 )]
 pub(crate) async fn add(Request { app, client, query, .. }: Request, body: Bytes) -> HttpResult {
     query.only(&[])?;
-    let (site, receiver) = read(&body)?;
+    let WatchRequested { target, receiver } = WatchRequest::read(&body)?;
     let quota = app
         .limits
         .submission(client)
         .map_err(|exhausted| exhausted.problem("this address has submitted too many domains and watches"))?;
-    if app.store.site_summary(&site).await?.is_none() {
-        return Err(unknown(&site).with_parameter("site"));
+    if let WatchTarget::Site(site) = &target
+        && app.store.site_summary(site).await?.is_none()
+    {
+        return Err(unknown(site).with_parameter("site"));
     }
-    for (blocked, parameter) in [(&site, "site"), (&receiver.site(), "url")] {
-        if !app.store.blocked_among(std::slice::from_ref(blocked)).await?.is_empty() {
+    let sites = target.site().cloned().map(|site| (site, "site"));
+    for (blocked, parameter) in sites.into_iter().chain([(receiver.site(), "url")]) {
+        if !app.store.blocked_among(std::slice::from_ref(&blocked)).await?.is_empty() {
             let detail = format!("{blocked} opted out or is suspended");
             return Err(Problem::forbidden(detail).with_parameter(parameter));
         }
@@ -226,7 +237,7 @@ pub(crate) async fn add(Request { app, client, query, .. }: Request, body: Bytes
     let issued = IssuedKey::new(KeyKind::Watch, &rand::random::<[u8; KEY_BYTES]>());
     let watch = NewWatch {
         id: random_id(ID_PREFIX),
-        site,
+        target,
         receiver,
         client: WatchClient::new(&instance_secret(&app.store).await?, customer(client.address)),
         token_hash: issued.hash,
@@ -240,7 +251,8 @@ pub(crate) async fn add(Request { app, client, query, .. }: Request, body: Bytes
     let watch_url = format!("{}/watches/{}", app.base_url(), watch.id);
     let answer = WatchIssued {
         id: watch.id,
-        site: watch.site,
+        site: watch.target.site().cloned(),
+        search: watch.target.search().map(str::to_owned),
         url: watch.receiver.to_string(),
         status: WatchStatus::Pending,
         token: issued.key,
@@ -277,26 +289,6 @@ fn full(cap: WatchCap, watch: &NewWatch) -> Problem {
         WatchCap::Client | WatchCap::UnconfirmedOfClient => Problem::forbidden(detail),
         WatchCap::All | WatchCap::UnconfirmedOfAll => Problem::unavailable(detail),
     }
-}
-
-fn read(body: &[u8]) -> Result<(SiteName, ManifestUrl), Problem> {
-    let request: WatchRequest = manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST)
-        .map_err(|error| {
-            let detail = format!(
-                "the body does not have the expected format ({error}): send {{\"site\": \"skyhop.example\", \"url\": \"https://…\"}}"
-            );
-            Problem::bad_request(detail)
-        })?;
-    let site = site_of(request.site.trim()).map_err(|problem| problem.with_parameter("site"))?;
-    let url = request.url.trim();
-    if url.chars().count() > URL_CHARS_MAX {
-        let detail = format!("\"url\" is longer than {URL_CHARS_MAX} characters");
-        return Err(Problem::bad_request(detail).with_parameter("url"));
-    }
-    let receiver = ManifestUrl::parse(url)
-        .and_then(|receiver| SiteScope::Public.check_url(&receiver).map(|()| receiver))
-        .map_err(|error| Problem::bad_request(error.to_string()).with_parameter("url"))?;
-    Ok((site, receiver))
 }
 
 /// Whether a text has the form of the id of a watch. PostgreSQL refuses some other texts, such as those with NUL.
@@ -357,7 +349,8 @@ pub(crate) async fn show(
     let answer = WatchAnswer {
         url: watch.receiver.to_string(),
         id: watch.id,
-        site: watch.site,
+        site: watch.target.site().cloned(),
+        search: watch.target.search().map(str::to_owned),
         status: watch.status,
         created_at: watch.created_at,
         confirmed_at: watch.confirmed_at,

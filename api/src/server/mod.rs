@@ -37,7 +37,7 @@ use crate::router::router;
 use crate::server_names::ServerNames;
 use crate::state::{ApiError, App};
 use crate::timeouts::ClientTimeouts;
-use crate::{clock, index, metrics, middleware, replica, search_counts};
+use crate::{clock, index, metrics, middleware, replica, search_counts, search_watches};
 use runtime::{Share, Shares};
 
 /// Maximum size of the headers of a request, including the request line, in bytes.
@@ -104,6 +104,9 @@ pub async fn bind(config: ApiConfig) -> Result<(TcpListener, ApiConfig), ApiErro
 pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -> Result<(), ApiError> {
     let stop_following = cancel.child_token();
     let config = &app.config;
+    if let Some(warning) = config.warning_without_contact() {
+        tracing::warn!("{warning}");
+    }
     let location = config.index_from.as_ref();
     let snapshots = location.map(|location| location.open(stop_following.clone())).transpose()?;
     // An existing index is opened and warmed before the first request is served.
@@ -113,6 +116,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     tasks.spawn(await_ends_of_outages(app.store.clone(), stop_following.clone()));
     tasks.spawn(prune(app.clone(), stop_following.clone()));
     tasks.spawn(write_search_counts(app.clone(), stop_following.clone()));
+    tasks.spawn(search_watches::run(app.clone(), stop_following.clone()));
     if let Some(from) = snapshots {
         let to = config.index_dir.clone();
         // Snapshots contain no vectors: a replica computes its own.

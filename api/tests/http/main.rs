@@ -25,6 +25,7 @@ mod reader_keys;
 mod readiness;
 mod records;
 mod resources;
+mod search_watches;
 mod searching;
 mod speakers;
 mod stability;

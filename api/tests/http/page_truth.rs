@@ -259,6 +259,26 @@ fn between<'a>(page: &'a str, begin: &str, end: &str) -> &'a str {
 }
 
 #[tokio::test]
+async fn the_chosen_language_stays_in_the_browser() {
+    let world = World::new().await;
+    let found = world.get("/search?q=book+flight").await.json();
+    let page =
+        world.page(&format!("/capabilities/{}", found["results"][0]["id"].as_str().unwrap())).await.text();
+    let sources = page.split("<script type=\"module\" src=\"").skip(1);
+    let mut stored = 0;
+    for source in sources.filter_map(|rest| rest.split('"').next()) {
+        let script = world.get(source).await.text();
+        stored += script.matches("localStorage.setItem(").count();
+        let is_of_tabs = script.matches("localStorage.setItem(tab.name, tab.id)").count();
+        assert_eq!(script.matches("localStorage.setItem(").count(), is_of_tabs, "{source}");
+        for other in ["sessionStorage", "document.cookie", "indexedDB"] {
+            assert!(!script.contains(other), "{source} uses {other}");
+        }
+    }
+    assert_eq!(stored, 1, "the tabs of \"Use it\"");
+}
+
+#[tokio::test]
 async fn example_searches_of_the_home_page_find_something() {
     let world = World::new().await;
     let page = world.page("/").await.text();

@@ -11,7 +11,9 @@ use manifest::{ManifestUrl, SiteName};
 use policy::key::{IssuedKey, KeyKind};
 use policy::webhook::{AfterFailure, Message, SECRET_BYTES, WatchClient, WebhookSecret};
 use serde_json::{Value, json};
-use store::{DeliveryEnd, DueContent, DueDelivery, NewChallenge, NewWatch, WatchCaps, WatchOutcome};
+use store::{
+    DeliveryEnd, DueContent, DueDelivery, NewChallenge, NewWatch, WatchCaps, WatchOutcome, WatchTarget,
+};
 
 use crate::answer::Answer;
 use crate::owners::{TOKEN, admin, tokens};
@@ -221,7 +223,7 @@ async fn a_network_has_a_share_of_the_watches() {
     for number in 1..25_u8 {
         let watch = NewWatch {
             id: format!("w_{number}"),
-            site: SiteName::parse("skyhop.example").unwrap(),
+            target: WatchTarget::Site(SiteName::parse("skyhop.example").unwrap()),
             receiver: ManifestUrl::parse(&format!("https://reader{number}.example/")).unwrap(),
             client: WatchClient::new(&secret, "2001:db8:1::".parse().unwrap()),
             token_hash: IssuedKey::new(KeyKind::Watch, &[number; 32]).hash,

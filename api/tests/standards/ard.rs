@@ -390,6 +390,8 @@ async fn lookup_is_exact_and_rejects_invalid_identifiers() {
         assert_eq!(problem["errorCode"], "NOT_FOUND");
         assert!(problem["message"].as_str().unwrap().contains(unknown));
     }
+    let moved = world.get(&format!("/agents/{known}/")).await;
+    assert_eq!(moved.status, StatusCode::NOT_FOUND, "nothing is redirected");
     let long = format!("urn:air:hub.example:agent:{}", "x".repeat(500));
     for (path, word) in [
         ("/agents/not-a-valid-ard-urn".to_owned(), "urn:air:"),

@@ -421,6 +421,61 @@ async fn list_has_each_version_of_a_name_once_and_one_latest() {
     }
 }
 
+/// A mirror that asks for changes learns which servers to delete.
+#[tokio::test]
+async fn removed_servers_are_listed_as_deleted_to_followers() {
+    let world = World::new().await;
+    let at = |host: &str| format!("https://{host}.example{CARD}");
+    let publish = async |host: &str, version: &str| {
+        let name = format!("example.{host}/tools");
+        let url = format!("https://{host}.example/mcp");
+        world.publish(&at(host), &card(&name, "Plain", version, &[&url])).await;
+    };
+    for host in ["plain", "stays", "returns"] {
+        publish(host, "1.0.0").await;
+    }
+    for host in ["plain", "returns"] {
+        world.remove(&at(host)).await;
+    }
+    publish("returns", "2.0.0").await;
+    let deleted = async |query: &str| {
+        let mut found = Vec::new();
+        let mut path = format!("/v0.1/servers?limit=2&{query}");
+        loop {
+            let page = list(&world, &path).await;
+            for one in page["servers"].as_array().unwrap() {
+                if one["_meta"]["io.modelcontextprotocol.registry/official"]["status"] == "deleted" {
+                    found.push(one.clone());
+                }
+            }
+            let Some(cursor) = page["metadata"]["nextCursor"].as_str() else { return found };
+            path = format!("/v0.1/servers?limit=2&cursor={}", encoded(cursor));
+        }
+    };
+    for query in
+        ["include_deleted=true", "updated_since=2025-08-07", "updated_since=2025-08-07&version=latest"]
+    {
+        let found = deleted(query).await;
+        let [one] = found.as_slice() else { panic!("{query}: {found:?}") };
+        assert_eq!(
+            (&one["server"]["name"], &one["server"]["version"]),
+            (&json!("example.plain/tools"), &json!("1.0.0"))
+        );
+        assert_eq!(one["server"]["remotes"], Value::Null, "nobody should connect: {one}");
+        assert_eq!(one["_meta"]["io.modelcontextprotocol.registry/official"]["isLatest"], true);
+    }
+    for query in [
+        "include_deleted=false",
+        "updated_since=2999-01-01T00:00:00Z",
+        "updated_since=2025-08-07&search=stays",
+        "include_deleted=true&version=9.9.9",
+    ] {
+        assert_eq!(deleted(query).await, Vec::<Value>::new(), "{query}");
+    }
+    publish("plain", "1.0.0").await;
+    assert_eq!(deleted("include_deleted=true").await, Vec::<Value>::new(), "it is declared again");
+}
+
 /// VS Code sends the text of a search with the first page only.
 #[tokio::test]
 async fn cursor_contains_the_filters_of_its_list() {

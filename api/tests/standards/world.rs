@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Document, ManifestUrl};
+use policy::FetchOutcome;
 use serde_json::{Value, json};
 use store::{FetchRecord, Store};
 
@@ -77,6 +78,14 @@ impl World {
     /// Saves a new document of a site.
     pub(crate) async fn publish(&self, url: &str, body: &Value) {
         visit(&self.fixture, url, body).await;
+        self.store.feed_head().await.unwrap();
+    }
+
+    /// Saves a visit that found that a document is gone.
+    pub(crate) async fn remove(&self, url: &str) {
+        let gone = not_found(ManifestUrl::parse(url).unwrap(), fetched_at());
+        let gone = FetchRecord { outcome: FetchOutcome::Gone, status: Some(410), ..gone };
+        self.fixture.visit(vec![gone], Vec::new(), fetched_at()).await;
         self.store.feed_head().await.unwrap();
     }
 

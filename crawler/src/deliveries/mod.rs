@@ -1,4 +1,4 @@
-//! Delivers the changes of watched sites to webhooks. Before that, sends the challenges that receivers have to answer.
+//! Delivers the changes of watched sites, and the results of watched searches that the API found, to webhooks. Before that, sends the challenges that receivers have to answer.
 //!
 //! A receiver is requested like any site ([`StandaloneRequests`]): leased, robots.txt first, at checked addresses, with the clocks of
 //! its host, without redirects. An attempt is stored before the request, and its result after it. If a worker is killed in between,
@@ -17,7 +17,7 @@ use policy::webhook::{self, AfterFailure, Message as MessageKind};
 use serde_json::json;
 use store::{
     DeliveryEnd, DueContent, DueDelivery, FeedEntry, NewDelivery, ReceiverCaps, StoreError, TaskFailure,
-    TaskMonitor, WatchWithChanges, WorkerId,
+    TaskMonitor, WatchTarget, WatchWithChanges, WorkerId,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -156,9 +156,13 @@ fn body_of(delivery: &DueDelivery) -> String {
     match &delivery.content {
         DueContent::Changes(body) => body.clone(),
         DueContent::Challenge(challenge) => {
-            let data = json!({"watch": delivery.watch_id, "site": delivery.site, "challenge": challenge});
-            json!({"type": "agentdex.challenge", "timestamp": timestamp(delivery.created_at), "data": data})
-                .to_string()
+            let mut data = json!({"watch": delivery.watch_id, "challenge": challenge});
+            let (member, value) = match &delivery.target {
+                WatchTarget::Site(site) => ("site", site.as_str()),
+                WatchTarget::Search(query) => ("search", query.as_str()),
+            };
+            data[member] = value.into();
+            json!({"type": "agentdex.challenge", "timestamp": timestamp(delivery.created_at), "data": data}).to_string()
         }
     }
 }

@@ -129,7 +129,7 @@ impl Fixture {
     async fn watch_for(&self, number: u8, receiver: &str) {
         let watch = NewWatch {
             id: format!("w{number}"),
-            site: SiteName::parse(SITE).unwrap(),
+            target: WatchTarget::Site(SiteName::parse(SITE).unwrap()),
             receiver: ManifestUrl::parse(&format!("https://{receiver}{PATH}")).unwrap(),
             client: WatchClient::new("secret", std::net::Ipv4Addr::LOCALHOST.into()),
             token_hash: IssuedKey::new(KeyKind::Watch, &[1; 32]).hash,

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use http::header::LINK;
-use manifest::model::{Follow, Link};
+use manifest::model::{Follow, Format, Link, Protocol};
 use manifest::{Discovery, Host, Manifest, ManifestUrl, SiteScope, web};
 use policy::plan::ROBOTS_PATH;
 use policy::{BodyKind, RobotsFile};
@@ -38,6 +38,8 @@ pub(crate) const TEXT_LABELS: [&str; 2] = ["_atp", "_agent"];
 pub(crate) const SERVICE_LABELS: [&str; 2] = ["_entries._agents", "_search._agents"];
 /// The path of the manifest at a host that an SVCB record names, because the record itself has no path.
 const SERVICE_PATH: &str = "/.well-known/ard.json";
+/// The path of the card of an MCP server below its endpoint (SEP-2127 discovery, Hosted Server Card Location).
+const SERVER_CARD_PATH: &str = "/server-card";
 /// Maximum number of links that are read from a document in one visit. More would block the async runtime for too long. [`Plan`] limits how
 /// many are followed.
 ///
@@ -232,13 +234,35 @@ pub(super) fn of_manifest_in_visit(manifest: &Manifest, visits: u32) -> FollowUp
         let body = body_of_link(link, &url);
         follow_ups.add(&manifest.url, Task { role, ..Task::new(url, body, discovery) });
     }
+    if let Some(card) = server_card(manifest) {
+        follow_ups.add(&manifest.url, Task::new(card, BodyKind::Manifest, Discovery::CatalogEntry));
+    }
     follow_ups
+}
+
+/// Where the MCP server that a manifest names may host its card: at the path that the discovery of server cards reserves below the endpoint.
+/// It counts as one more link of the manifest. Only the first endpoint at https counts, and only if it is on the site of the manifest. A
+/// card or an entry of a registry describes its server itself.
+fn server_card(manifest: &Manifest) -> Option<ManifestUrl> {
+    if matches!(manifest.format(), Format::McpCard | Format::McpRegistry) {
+        return None;
+    }
+    let mut servers = manifest.interfaces.iter().filter(|known| known.protocol == Protocol::Mcp);
+    let endpoint = ManifestUrl::parse(servers.find_map(|known| known.url.as_deref())?).ok()?;
+    let card = format!("{}{SERVER_CARD_PATH}", endpoint.as_str().trim_end_matches('/'));
+    let is_usable = endpoint.site() == manifest.url.site() && !endpoint.as_str().contains(['?', '{']);
+    let is_linked = || manifest.links.iter().any(|link| link.follow.is_some() && link.url == card);
+    if !is_usable || is_linked() {
+        return None;
+    }
+    ManifestUrl::parse(&card).ok().filter(is_kept)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use http::{HeaderMap, HeaderValue, StatusCode};
+    use manifest::model::Interface;
     use policy::robots::PRODUCT_TOKEN;
     use policy::{RobotsResponse, RobotsVerdict};
 
@@ -414,6 +438,38 @@ mod tests {
         assert_eq!(tasks, [("https://a.example/tools.json", Role::Part)]);
         let seeds: Vec<_> = follow_ups.seeds.iter().filter_map(|seed| seed.url.as_ref()).collect();
         assert_eq!(seeds, [&url("https://b.example/tools.json")]);
+    }
+
+    #[test]
+    fn the_card_of_a_server_of_the_same_site_is_one_more_link() {
+        let mut manifest = manifest_at(&url("https://a.example/agent-manifest.json"));
+        let server = |endpoint: &str| Interface::new(Protocol::Mcp, Some(endpoint.to_owned()));
+        let cards = |manifest: &Manifest| {
+            let FollowUps { tasks, seeds } = of_manifest(manifest);
+            assert!(seeds.is_empty(), "{seeds:?}");
+            tasks.into_iter().map(|task| task.url.to_string()).collect::<Vec<_>>()
+        };
+        for (endpoint, card) in [
+            ("https://a.example/mcp", Some("https://a.example/mcp/server-card")),
+            ("https://a.example/mcp/", Some("https://a.example/mcp/server-card")),
+            ("https://mcp.a.example/", Some("https://mcp.a.example/server-card")),
+            ("https://b.example/mcp", None),
+            ("https://a.example/mcp?key=1", None),
+            ("https://a.example:8443/mcp", None),
+            ("http://a.example/mcp", None),
+        ] {
+            manifest.interfaces = vec![server(endpoint)];
+            assert_eq!(cards(&manifest), card.into_iter().collect::<Vec<_>>(), "{endpoint}");
+        }
+        manifest.interfaces = vec![server("https://a.example/one"), server("https://a.example/two")];
+        assert_eq!(cards(&manifest), ["https://a.example/one/server-card"], "one request for a document");
+        let linked = "https://a.example/one/server-card".to_owned();
+        manifest.links = vec![Link::new("mcp-server-card", linked, Some(Follow::Manifest))];
+        assert_eq!(cards(&manifest).len(), 1, "the link is followed once");
+        manifest.links.clear();
+        manifest.interfaces[0].protocol = Protocol::A2a;
+        manifest.interfaces.truncate(1);
+        assert!(cards(&manifest).is_empty());
     }
 
     #[test]

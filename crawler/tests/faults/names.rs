@@ -20,6 +20,7 @@ use crate::support::{AWP, Crawl};
 
 const A: u16 = 1;
 const TXT: u16 = 16;
+const SVCB: u16 = 64;
 const SERVFAIL: u8 = 2;
 pub(crate) const NXDOMAIN: u8 = 3;
 /// Maximum time of both attempts of a lookup on a slow machine.
@@ -37,6 +38,8 @@ pub(crate) enum Zone {
     /// The complete response over TCP only.
     Truncated(Ipv4Addr),
     Text(String),
+    /// A service at this name and port.
+    Service(&'static str, u16),
 }
 
 /// A name server on a loopback port. Dropping it ends its tasks.
@@ -131,7 +134,8 @@ fn answer(
         Zone::Text(text) if kind == TXT => {
             records.push([&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat());
         }
-        Zone::Empty | Zone::Truncated(_) | Zone::Addresses(_) | Zone::Text(_) => {}
+        Zone::Service(target, port) if kind == SVCB => records.push(service(target, *port)),
+        Zone::Empty | Zone::Truncated(_) | Zone::Addresses(_) | Zone::Text(_) | Zone::Service(..) => {}
     }
     let mut answer = packet[..2].to_vec();
     answer.extend([0x81 | if truncated { 2 } else { 0 }, 0x80 | code, 0, 1, 0]);
@@ -147,6 +151,19 @@ fn answer(
         answer.extend(record);
     }
     Some(answer)
+}
+
+/// The data of an SVCB record (RFC 9460 §2.2): a priority, the name, and the parameter `port`.
+fn service(target: &str, port: u16) -> Vec<u8> {
+    let mut data = 1_u16.to_be_bytes().to_vec();
+    for label in target.split('.') {
+        data.push(u8::try_from(label.len()).unwrap());
+        data.extend(label.as_bytes());
+    }
+    // the end of the name, then key 3 with two bytes
+    data.extend([0, 0, 3, 0, 2]);
+    data.extend(port.to_be_bytes());
+    data
 }
 
 /// A crawl of names that only this name server resolves.
@@ -250,6 +267,53 @@ async fn retries_truncated_dns_answers_over_tcp_and_follows_txt_records() {
     assert_eq!(summary.manifests_added, 1, "{summary:?}");
     let found = crawl.fetch("long.example", "/declared/agent.json").await;
     assert_eq!(found.discovery, manifest::Discovery::Dns);
+}
+
+#[tokio::test]
+async fn follows_svcb_records_on_port_443() {
+    let address = Ipv4Addr::new(127, 53, 0, 6);
+    let catalog = r#"{"entries": [{"identifier": "urn:air:served.example:api:orders", "displayName": "Orders",
+        "type": "application/openapi+json", "url": "https://served.example/openapi.json"}]}"#;
+    let hosts = ["served.example", "ported.example"].map(Host::new);
+    let catalogs = ["catalog.served.example", "catalog.ported.example"]
+        .map(|name| Host::new(name).file("/.well-known/ard.json", "application/json", catalog));
+    let web = Web::builder().addresses(Addresses::Shared(address)).port(443).hosts(hosts).hosts(catalogs);
+    let Ok(web) = web.start().await else {
+        skipped(&format!("port 443 of {address} cannot be listened on here"));
+        return;
+    };
+    let at = || Zone::Addresses(vec![address]);
+    let responder = Responder::start([
+        ("served.example", at()),
+        ("catalog.served.example", at()),
+        ("_entries._agents.served.example", Zone::Service("catalog.served.example", 443)),
+        ("_search._agents.served.example", Zone::Service("registry.example", 443)),
+        ("_atp.served.example", Zone::Empty),
+        ("_agent.served.example", Zone::Empty),
+        ("ported.example", at()),
+        ("catalog.ported.example", at()),
+        ("_entries._agents.ported.example", Zone::Service("catalog.ported.example", 8443)),
+        ("_search._agents.ported.example", Zone::Empty),
+        ("_atp.ported.example", Zone::Empty),
+        ("_agent.ported.example", Zone::Empty),
+    ])
+    .await;
+    let mut crawl = crawl_with(&responder, web, &["served.example", "ported.example"]).await;
+    crawl.config.text_records = TextRecords::Queried;
+    crawl.pass().await;
+    let found = crawl.fetch("catalog.served.example", "/.well-known/ard.json").await;
+    assert_eq!(
+        (found.outcome, found.discovery),
+        (policy::FetchOutcome::Found, manifest::Discovery::Dns),
+        "{found:?}"
+    );
+    assert!(responder.asked("_search._agents.served.example", SVCB) > 0);
+    let registry = manifest::SiteName::parse("registry.example").unwrap();
+    assert!(
+        crawl.store.site_summary(&registry).await.unwrap().is_some(),
+        "the host of the registry is a site to visit"
+    );
+    assert!(crawl.web.log().hits_on("catalog.ported.example").is_empty(), "the service is on another port");
 }
 
 #[tokio::test]

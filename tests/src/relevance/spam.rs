@@ -1,4 +1,4 @@
-//! Fifty invented spam sites, and published manifests that must not count as spam.
+//! Fifty invented spam sites, the first sites of two of their groups, and published manifests that must not count as spam.
 //!
 //! `tests/relevance/spam.jsonl` has a line per site: its name, the reason why it is spam (none for the one site of a group that keeps its
 //! rank), the labelled requests that it targets, the sites that it links to, and its capabilities. `copies` expands to one capability for

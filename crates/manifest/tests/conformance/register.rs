@@ -84,6 +84,7 @@ pub(crate) enum Support {
     Reports,
     Obeys,
     Follows,
+    Serves,
     DoesNot,
 }
 

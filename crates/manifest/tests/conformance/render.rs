@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::register::{Clause, Level, Register, Support};
 
-const HEAD: &str = "# Conformance\n\nWhat agentdex does about each clause of the core specifications, and of those of agent cards, catalogs and MCP servers. The tables are rendered from the registers in\n`tests/conformance`, which also name the tests of each clause and mutate a complete example of each specification.\n\n- **reads**: the value is in the normalised manifest, at `/manifests/{id}`.\n- **reports**: a document that breaks the clause gets a finding of the same level at the same place.\n- **obeys**: agentdex acts as the clause asks of a consumer.\n- **follows**: agentdex requests the document that the value names.\n- **does not**: the reason is given.\n";
+const HEAD: &str = "# Conformance\n\nWhat agentdex does about each clause of the core specifications, and of those of agent cards, catalogs and MCP servers. The tables are rendered from the registers in\n`tests/conformance`, which also name the tests of each clause and mutate a complete example of each specification.\n\n- **reads**: the value is in the normalised manifest, at `/manifests/{id}`.\n- **reports**: a document that breaks the clause gets a finding of the same level at the same place.\n- **obeys**: agentdex acts as the clause asks of a consumer.\n- **follows**: agentdex requests the document that the value names.\n- **serves**: an instance answers as the clause asks of a registry.\n- **does not**: the reason is given.\n";
 
 pub(crate) fn document(registers: &[Register]) -> String {
     let mut text = HEAD.to_owned();
@@ -39,6 +39,7 @@ fn row(clause: &Clause) -> String {
         Support::Reports => "reports",
         Support::Obeys => "obeys",
         Support::Follows => "follows",
+        Support::Serves => "serves",
         Support::DoesNot => "does not",
     };
     let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");

@@ -31,6 +31,7 @@ const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 10] = [
     (27, "watch", &[None]),
     (29, "registry_position", &[None]),
     (30, "registry_position", &[None]),
+    (31, "watch", &[None]),
 ];
 
 /// The first schema whose entries of registries have publishers and ranks. Positions of earlier dumps are forgotten, as by its migration, so
@@ -201,6 +202,8 @@ pub(crate) const TABLES: &[Table] = tables! {
         missing_since_ms BigInt, checked_at_ms BigInt, finding Text;
     search_count by "site, day":
         site Text, day Integer, searches BigInt;
+    capability_search_count by "site, day, capability_id":
+        site Text, day Integer, capability_id Text, searches BigInt;
     claim_secret by "id":
         id Integer, secret Text;
     reader_key by "name":
@@ -208,7 +211,7 @@ pub(crate) const TABLES: &[Table] = tables! {
     watch by "id":
         id Text, site Text, receiver Text, receiver_site Text, token_hash Text, secret Text, old_secret Text,
         old_secret_until_ms BigInt, status Text, position BigInt, created_at_ms BigInt, confirmed_at_ms BigInt,
-        delivered_at_ms BigInt, failing_since_ms BigInt, client Integer;
+        delivered_at_ms BigInt, failing_since_ms BigInt, client Integer, search Text;
     delivery by "id":
         id Text, watch_id Text, challenge Text, body Text, first_position BigInt, last_position BigInt,
         created_at_ms BigInt, attempts Integer, next_at_ms BigInt, dead_at_ms BigInt, failure Text;

@@ -43,7 +43,7 @@ pub use registry_entry::{
 pub use report::{Report, ReportCap, ReportCaps, ReportFilter, ReportLine, ReportOutcome, ReportedSite};
 pub use retention::{FeedReader, Retained, Retention};
 pub use robots::RobotsRecord;
-pub use search_count::SearchCount;
+pub use search_count::{CapabilitySearchCount, CapabilitySearches, SearchCount};
 pub use seed::{LINK_BYTES_MAX, Seed, SeedOrigin, SeedsAdded};
 pub use site::{
     BlockOutcome, BlockRecord, FailingSite, Hint, HostOrigin, HostState, ResourceState, SiteLease,
@@ -62,6 +62,6 @@ pub use visit::{
 };
 pub use watch::{
     DeliveryEnd, DeliveryLine, DueContent, DueDelivery, NewChallenge, NewDelivery, NewWatch, ReceiverCaps,
-    Watch, WatchCap, WatchCaps, WatchOutcome, WatchWithChanges,
+    SearchWatch, Watch, WatchCap, WatchCaps, WatchOutcome, WatchTarget, WatchWithChanges,
 };
 pub use worker::WorkerId;

@@ -1,6 +1,6 @@
-//! How many searches showed a capability of a site that has an owner.
+//! How many searches showed a site that has an owner, and its capabilities.
 
-use manifest::SiteName;
+use manifest::{CapabilityId, SiteName};
 
 /// The searches of one day.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,5 +8,22 @@ pub struct SearchCount {
     pub site: SiteName,
     /// Days since 1970-01-01 (UTC).
     pub day: i32,
+    pub searches: u64,
+}
+
+/// The searches of one day that showed a capability.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapabilitySearchCount {
+    pub site: SiteName,
+    /// Days since 1970-01-01 (UTC).
+    pub day: i32,
+    pub capability: CapabilityId,
+    pub searches: u64,
+}
+
+/// The searches that showed a capability, on all days of a period.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapabilitySearches {
+    pub capability: CapabilityId,
     pub searches: u64,
 }

@@ -27,6 +27,8 @@ string_enum! {
         OpenIndex = "open_index",
         /// The API writes the counts of searches and reads the owners of sites.
         SearchCounts = "search_counts",
+        /// The API compares changes with the searches that are watched.
+        SearchWatches = "search_watches",
     }
 }
 
@@ -44,6 +46,7 @@ impl BackgroundTask {
             Self::Vectors => "computing vectors",
             Self::OpenIndex => "opening the index",
             Self::SearchCounts => "writing the counts of searches",
+            Self::SearchWatches => "comparing changes with watched searches",
         }
     }
 }

@@ -1,17 +1,44 @@
-//! Watches: sites whose changes are delivered to webhooks, and the messages to them.
+//! Watches: sites and searches whose changes are delivered to webhooks, and the messages to them.
 
 use chrono::{DateTime, Utc};
 use manifest::{ManifestUrl, SiteName};
 use policy::key::KeyHash;
 use policy::webhook::{AfterFailure, Message, WatchClient, WatchStatus, WebhookSecret, WebhookSecrets};
+use serde::Serialize;
 
 use super::FeedPosition;
+
+/// What a watch delivers. As JSON, the member `site` or `search`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchTarget {
+    /// The changes of a site.
+    Site(SiteName),
+    /// New and changed results of a search: the query of `GET /search`.
+    Search(String),
+}
+
+impl WatchTarget {
+    pub const fn site(&self) -> Option<&SiteName> {
+        match self {
+            Self::Site(site) => Some(site),
+            Self::Search(_) => None,
+        }
+    }
+
+    pub fn search(&self) -> Option<&str> {
+        match self {
+            Self::Site(_) => None,
+            Self::Search(query) => Some(query),
+        }
+    }
+}
 
 /// A new watch, with the challenge to its receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWatch {
     pub id: String,
-    pub site: SiteName,
+    pub target: WatchTarget,
     pub receiver: ManifestUrl,
     pub client: WatchClient,
     pub token_hash: KeyHash,
@@ -65,7 +92,7 @@ pub enum WatchCap {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watch {
     pub id: String,
-    pub site: SiteName,
+    pub target: WatchTarget,
     pub receiver: ManifestUrl,
     pub token_hash: KeyHash,
     pub status: WatchStatus,
@@ -97,7 +124,7 @@ pub struct DeliveryLine {
     pub failure: Option<String>,
 }
 
-/// An active watch with changes that are not in a message yet.
+/// An active watch of a site with changes that are not in a message yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchWithChanges {
     pub id: String,
@@ -106,6 +133,16 @@ pub struct WatchWithChanges {
     pub position: FeedPosition,
     /// Whether retention deleted entries of the feed after this position.
     pub is_outrun: bool,
+}
+
+/// An active watch of a search that has not been compared with all changes yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchWatch {
+    pub id: String,
+    /// The query of `GET /search`.
+    pub query: String,
+    /// Position of the last change that was compared.
+    pub position: FeedPosition,
 }
 
 /// A message with changes, to be stored.
@@ -145,7 +182,7 @@ impl DueContent {
 pub struct DueDelivery {
     pub id: String,
     pub watch_id: String,
-    pub site: SiteName,
+    pub target: WatchTarget,
     pub receiver: ManifestUrl,
     pub content: DueContent,
     pub secrets: WebhookSecrets,

@@ -8,7 +8,7 @@ use policy::claim::{Claim, Owner};
 use super::Store;
 use crate::StoreError;
 use crate::convert::millis;
-use crate::model::SearchCount;
+use crate::model::{CapabilitySearchCount, CapabilitySearches, SearchCount};
 
 impl Store {
     /// The claim to a site with its owner, if there is one.
@@ -48,6 +48,31 @@ impl Store {
         since: i32,
     ) -> Result<Vec<SearchCount>, StoreError> {
         reading!(self, "search_counts_of", search_count::search_counts_of(site.as_str(), since))
+    }
+
+    /// Adds counts of the searches that showed capabilities. Counts for sites without an owner are dropped, as are those of further
+    /// capabilities than a day of a site has room for.
+    #[boxed]
+    pub async fn capability_search_counts_add(
+        &self,
+        counts: &[CapabilitySearchCount],
+    ) -> Result<(), StoreError> {
+        writing!(self, "capability_search_counts_add", search_count::capability_search_counts_add(counts))
+    }
+
+    /// The sums of the capabilities of a site since a day (days since 1970-01-01 UTC), the highest first.
+    #[boxed]
+    pub async fn capability_search_counts_of(
+        &self,
+        site: &SiteName,
+        since: i32,
+        max: u32,
+    ) -> Result<Vec<CapabilitySearches>, StoreError> {
+        reading!(
+            self,
+            "capability_search_counts_of",
+            search_count::capability_search_counts_of(site.as_str(), since, i64::from(max))
+        )
     }
 
     /// The secret of this instance's tokens; `None` before the first token was issued.

@@ -10,7 +10,7 @@ use crate::StoreError;
 use crate::convert::millis;
 use crate::model::{
     DeliveryEnd, DeliveryLine, DueDelivery, FeedEntry, FeedPosition, NewChallenge, NewDelivery, NewWatch,
-    ReceiverCaps, Watch, WatchCaps, WatchOutcome, WatchWithChanges,
+    ReceiverCaps, SearchWatch, Watch, WatchCaps, WatchOutcome, WatchWithChanges,
 };
 
 impl Store {
@@ -36,6 +36,28 @@ impl Store {
     #[boxed]
     pub async fn watches_page(&self, after: Option<&str>, max: u32) -> Result<Vec<Watch>, StoreError> {
         reading!(self, "watches_page", watch::watches_page(after.unwrap_or_default(), i64::from(max)))
+    }
+
+    /// Active watches of searches without a waiting message that have not been compared with all changes up to a position, those that are
+    /// furthest behind first.
+    #[boxed]
+    pub async fn watches_of_searches(
+        &self,
+        up_to: FeedPosition,
+        max: u32,
+    ) -> Result<Vec<SearchWatch>, StoreError> {
+        reading!(self, "watches_of_searches", watch::watches_of_searches(up_to, i64::from(max)))
+    }
+
+    /// Moves a watch over changes that it does not deliver; false if another process has moved it.
+    #[boxed]
+    pub async fn watch_advance(
+        &self,
+        id: &str,
+        from: FeedPosition,
+        to: FeedPosition,
+    ) -> Result<bool, StoreError> {
+        writing!(self, "watch_advance", watch::watch_advance(id, from, to))
     }
 
     /// Deletes a watch with its messages; false if there is none.

@@ -20,7 +20,7 @@ const REASON: &str = "opted_out";
 
 /// Deletes all content of a site, and all data that could cause a request. Clocks are kept. Watches of the site end after they have
 /// delivered the removals ([`super::watch::watches_ended`]).
-const PURGES: [&str; 18] = [
+const PURGES: [&str; 19] = [
     "DELETE FROM capability_type WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM declaration WHERE site = $1",
@@ -33,6 +33,7 @@ const PURGES: [&str; 18] = [
     "DELETE FROM read_attempt WHERE site = $1",
     "DELETE FROM site_claim WHERE site = $1",
     "DELETE FROM search_count WHERE site = $1",
+    "DELETE FROM capability_search_count WHERE site = $1",
     "DELETE FROM host_check WHERE site = $1",
     "DELETE FROM registry_entry WHERE site = $1",
     "DELETE FROM delivery WHERE watch_id IN (SELECT id FROM watch WHERE receiver_site = $1)",

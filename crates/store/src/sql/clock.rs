@@ -184,6 +184,7 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
         ("DELETE FROM suffix_clock WHERE next_ok_at_ms < $1", now_ms - CLOCK_KEPT_MS),
         ("DELETE FROM suffix_turn WHERE until_ms < $1", now_ms),
         ("DELETE FROM search_count WHERE day < $1", (now_ms - SEARCH_COUNTS_KEPT_MS) / DAY_MS),
+        ("DELETE FROM capability_search_count WHERE day < $1", (now_ms - SEARCH_COUNTS_KEPT_MS) / DAY_MS),
         ("DELETE FROM host_check WHERE begun_day < $1", now_ms / DAY_MS - i64::from(DAYS_COUNTED)),
         (
             "DELETE FROM read_attempt WHERE quarantined_at_ms IS NULL AND began_at_ms < $1",

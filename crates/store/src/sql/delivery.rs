@@ -65,6 +65,7 @@ struct DueRow {
     id: String,
     watch_id: String,
     site: String,
+    search: Option<String>,
     receiver: String,
     challenge: Option<String>,
     body: Option<String>,
@@ -81,6 +82,7 @@ from_row!(DueRow {
     id,
     watch_id,
     site,
+    search,
     receiver,
     challenge,
     body,
@@ -106,7 +108,7 @@ impl TryFrom<DueRow> for DueDelivery {
         let old = of_watch.parse_of("old_secret", row.old_secret.as_ref())?;
         let old_until = of_watch.time_of("old_secret_until_ms", row.old_secret_until_ms)?;
         Ok(Self {
-            site: of_watch.parse("site", &row.site)?,
+            target: watch::target(&of_watch, &row.site, row.search)?,
             receiver: of_watch.parse("receiver", &row.receiver)?,
             content,
             secrets: WebhookSecrets {
@@ -167,7 +169,7 @@ pub(crate) async fn deliveries_claim(
         return Ok(Vec::new());
     }
     let rows = sqlx::query(concat!(
-        "SELECT delivery.id, watch_id, site, receiver, challenge, body, secret, old_secret, old_secret_until_ms,
+        "SELECT delivery.id, watch_id, site, search, receiver, challenge, body, secret, old_secret, old_secret_until_ms,
                 delivery.created_at_ms, attempts, failing_since_ms,
                 CASE WHEN confirmed_at_ms IS NULL THEN watch.created_at_ms END AS unconfirmed_since_ms
          FROM delivery JOIN watch ON watch.id = watch_id WHERE delivery.id IN ",

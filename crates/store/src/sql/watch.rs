@@ -10,7 +10,8 @@ use crate::convert::{Page, RowRef, intact, log_damaged, millis, to_u64};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::{
-    FeedPosition, NewChallenge, NewWatch, Watch, WatchCap, WatchCaps, WatchOutcome, WatchWithChanges,
+    FeedPosition, NewChallenge, NewWatch, SearchWatch, Watch, WatchCap, WatchCaps, WatchOutcome, WatchTarget,
+    WatchWithChanges,
 };
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -18,6 +19,8 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 const DEAD_KEPT_MS: i64 = 30 * DAY_MS;
 /// How long a watch is kept whose receiver never answered a challenge.
 const UNCONFIRMED_KEPT_MS: i64 = DAY_MS;
+/// The site of a watch of a search: no site has this name.
+const NO_SITE: &str = "";
 /// How long a watch is kept whose receiver fails.
 const FAILING_KEPT_MS: i64 = 35 * DAY_MS;
 
@@ -32,11 +35,12 @@ pub(crate) async fn watch_add(
     }
     let position = feed::feed_head(connection).await?;
     sqlx::query(
-        "INSERT INTO watch (id, site, receiver, receiver_site, token_hash, secret, status, position, created_at_ms, client)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        "INSERT INTO watch (id, site, receiver, receiver_site, token_hash, secret, status, position, created_at_ms, client,
+                            search)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(&watch.id)
-    .bind(watch.site.as_str())
+    .bind(watch.target.site().map_or(NO_SITE, SiteName::as_str))
     .bind(watch.receiver.as_str())
     .bind(watch.receiver.site().as_str())
     .bind(watch.token_hash.as_str())
@@ -45,6 +49,7 @@ pub(crate) async fn watch_add(
     .bind(position.0)
     .bind(millis(watch.at))
     .bind(watch.client.number())
+    .bind(watch.target.search())
     .execute(&mut *connection)
     .await?;
     delivery::challenge_add(connection, &watch.id, &watch.challenge, millis(watch.at)).await?;
@@ -97,6 +102,7 @@ pub(crate) async fn site_receives(connection: &mut Connection, site: &SiteName) 
 struct WatchRow {
     id: String,
     site: String,
+    search: Option<String>,
     receiver: String,
     token_hash: String,
     status: String,
@@ -110,6 +116,7 @@ struct WatchRow {
 from_row!(WatchRow {
     id,
     site,
+    search,
     receiver,
     token_hash,
     status,
@@ -126,7 +133,7 @@ impl TryFrom<WatchRow> for Watch {
     fn try_from(row: WatchRow) -> Result<Self, StoreError> {
         let at = RowRef::new("watch", &row.id);
         Ok(Self {
-            site: at.parse("site", &row.site)?,
+            target: target(&at, &row.site, row.search)?,
             receiver: at.parse("receiver", &row.receiver)?,
             token_hash: at.parse("token_hash", &row.token_hash)?,
             status: at.parse("status", &row.status)?,
@@ -140,11 +147,19 @@ impl TryFrom<WatchRow> for Watch {
     }
 }
 
+/// The site or the search of a stored watch.
+pub(super) fn target(at: &RowRef<'_>, site: &str, search: Option<String>) -> Result<WatchTarget, StoreError> {
+    match search {
+        Some(query) => Ok(WatchTarget::Search(query)),
+        None => Ok(WatchTarget::Site(at.parse("site", site)?)),
+    }
+}
+
 /// The columns of [`WatchRow`].
 macro_rules! select_watches {
     ($rest:literal) => {
         concat!(
-            "SELECT id, site, receiver, token_hash, status, created_at_ms, confirmed_at_ms, delivered_at_ms, failing_since_ms,
+            "SELECT id, site, search, receiver, token_hash, status, created_at_ms, confirmed_at_ms, delivered_at_ms, failing_since_ms,
                     (SELECT COUNT(*) FROM delivery WHERE watch_id = watch.id AND dead_at_ms IS NOT NULL) AS dead_letters
              FROM watch ",
             $rest
@@ -272,6 +287,45 @@ pub(crate) async fn watches_behind(connection: &mut Connection, max: i64) -> Out
             is_outrun: row.outrun > 0,
         })
     }))
+}
+
+/// Active watches of searches without a waiting message that have not been compared with all changes up to a position, those that are
+/// furthest behind first. There are at most as many watches as all limits together allow.
+pub(crate) async fn watches_of_searches(
+    connection: &mut Connection,
+    up_to: FeedPosition,
+    max: i64,
+) -> Outcome<Vec<SearchWatch>> {
+    let rows = sqlx::query(
+        "SELECT id, search, position FROM watch
+         WHERE status = $1 AND search IS NOT NULL AND position < $2
+           AND NOT EXISTS (SELECT 1 FROM delivery WHERE watch_id = watch.id AND dead_at_ms IS NULL)
+         ORDER BY position, id LIMIT $3",
+    )
+    .bind(WatchStatus::Active.as_str())
+    .bind(up_to.0)
+    .bind(max)
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(intact(decode(&["watch"], &rows), |(id, query, position): (String, String, i64)| {
+        Ok(SearchWatch { id, query, position: FeedPosition(position) })
+    }))
+}
+
+/// Moves a watch over changes that it does not deliver; false if another process has moved it.
+pub(crate) async fn watch_advance(
+    connection: &mut Connection,
+    id: &str,
+    from: FeedPosition,
+    to: FeedPosition,
+) -> Outcome<bool> {
+    let moved = sqlx::query("UPDATE watch SET position = $3 WHERE id = $1 AND position = $2")
+        .bind(id)
+        .bind(from.0)
+        .bind(to.0)
+        .execute(&mut *connection)
+        .await?;
+    Ok(moved.rows_affected() > 0)
 }
 
 /// Deletes watches and messages by age, and counts of earlier days.

@@ -2,10 +2,11 @@
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
+use manifest::CapabilityId;
 use policy::claim::{CheckResult, Claim, Proof};
 use policy::key::KeyHash;
 use serde_json::json;
-use store::{ParkedVisit, SearchCount, Store, VisitRecord};
+use store::{CapabilitySearchCount, CapabilitySearches, ParkedVisit, SearchCount, Store, VisitRecord};
 
 use crate::build::{later, leased, request, seed, site, start, visit};
 use crate::harness::Db;
@@ -161,11 +162,49 @@ pub(crate) async fn counts_searches_of_sites_with_owners(Db { store, .. }: Db) -
         store.search_counts_of(&site("free.example"), 0).await?.is_empty(),
         "a site without an owner is not counted"
     );
+    let shown = |name: &str, day, key: &str, searches| CapabilitySearchCount {
+        site: site(name),
+        day,
+        capability: CapabilityId::of_key(key),
+        searches,
+    };
+    let (book, pay) = (CapabilityId::of_key("book"), CapabilityId::of_key("pay"));
+    let of_sky = async || store.capability_search_counts_of(&site("sky.example"), 0, 9).await;
+    let counts = [
+        shown("sky.example", day, "book", 2),
+        shown("sky.example", day, "pay", 4),
+        shown("free.example", day, "pay", 1),
+    ];
+    store.capability_search_counts_add(&counts).await?;
+    store
+        .capability_search_counts_add(&[
+            shown("sky.example", day - 1, "book", 3),
+            shown("sky.example", day - 91, "pay", 9),
+        ])
+        .await?;
+    let sums = [(pay.clone(), 13), (book.clone(), 5)]
+        .map(|(capability, searches)| CapabilitySearches { capability, searches });
+    assert_eq!(of_sky().await?, sums);
+    assert_eq!(store.capability_search_counts_of(&site("sky.example"), day, 1).await?.len(), 1);
+    assert!(store.capability_search_counts_of(&site("free.example"), 0, 9).await?.is_empty());
+    for batch in 0..3 {
+        let many: Vec<_> =
+            (0..60).map(|number| shown("wet.example", day, &format!("{batch} {number}"), 1)).collect();
+        store.capability_search_counts_add(&many).await?;
+    }
+    let counted = store.capability_search_counts_of(&site("wet.example"), day, 999).await?.len();
+    assert!(
+        (100..=120).contains(&counted),
+        "a day of a site has room for 100, which one batch exceeds: {counted}"
+    );
     store.housekeeping(start()).await?;
+    let pay_in_time = CapabilitySearches { capability: pay, searches: 4 };
+    assert_eq!(of_sky().await?, [CapabilitySearches { capability: book, searches: 5 }, pay_in_time]);
     let kept = store.search_counts_of(&site("sky.example"), 0).await?;
     assert_eq!(kept, [count("sky.example", day, 5), count("sky.example", day - 90, 1)]);
     store.site_block(&site("sky.example"), "asked by mail", later(2)).await?;
     assert!(store.search_counts_of(&site("sky.example"), 0).await?.is_empty());
+    assert!(of_sky().await?.is_empty());
     assert_eq!(store.search_counts_of(&site("wet.example"), day).await?, [count("wet.example", day, 1)]);
     Ok(())
 }

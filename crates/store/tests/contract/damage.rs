@@ -30,10 +30,11 @@ const DAMAGED: [(&str, &str); 12] = [
     ("site_claim", "site"),
 ];
 /// Tables whose rows are read one by one, or belong to no site.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 29] = [
     "_sqlx_migrations",
     "address_clock",
     "block",
+    "capability_search_count",
     "claim_secret",
     "declaration",
     "delivery",

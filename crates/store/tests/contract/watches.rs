@@ -7,7 +7,7 @@ use policy::key::{IssuedKey, KeyKind};
 use policy::webhook::{AfterFailure, Message, SECRET_BYTES, WatchClient, WatchStatus, WebhookSecret};
 use store::{
     DeliveryEnd, DueDelivery, FeedEntry, NewChallenge, NewDelivery, NewWatch, ReceiverCaps, Store, Watch,
-    WatchCap, WatchCaps, WatchOutcome, WatchWithChanges,
+    WatchCap, WatchCaps, WatchOutcome, WatchTarget, WatchWithChanges,
 };
 
 use crate::build::{found, later, site, start, url, visited};
@@ -42,15 +42,20 @@ pub(crate) const MANY: WatchCaps = WatchCaps {
     unconfirmed_of_all: 99,
 };
 
+/// A watch of a search.
+pub(crate) fn search_watch(id: &str) -> NewWatch {
+    NewWatch { target: WatchTarget::Search("q=book&format=awp".to_owned()), ..watch(id, RECEIVER) }
+}
+
 /// A watch of another site.
 pub(crate) fn watch_of(id: &str, site: SiteName, at: DateTime<Utc>) -> NewWatch {
-    NewWatch { site, at, ..watch(id, RECEIVER) }
+    NewWatch { target: WatchTarget::Site(site), at, ..watch(id, RECEIVER) }
 }
 
 fn watch(id: &str, receiver: &str) -> NewWatch {
     NewWatch {
         id: id.to_owned(),
-        site: site(SITE),
+        target: WatchTarget::Site(site(SITE)),
         receiver: url(receiver),
         client: client(1),
         token_hash: IssuedKey::new(KeyKind::Watch, &[1; 32]).hash,
@@ -133,7 +138,9 @@ pub(crate) async fn fill(store: &Store) -> Result<()> {
     assert!(store.receiver_count(&site("reader.example"), 20_000, Message::Challenge, caps).await?);
     assert_eq!(add(store, "waits", RECEIVER).await?, WatchOutcome::Added);
     let waits = claim_one(store, start()).await?;
-    Ok(store.delivery_end(&waits, &failed(AfterFailure::Retry(later(9))), start()).await?)
+    store.delivery_end(&waits, &failed(AfterFailure::Retry(later(9))), start()).await?;
+    assert_eq!(store.watch_add(&search_watch("searches"), MANY).await?, WatchOutcome::Added);
+    Ok(())
 }
 
 pub(crate) async fn a_watch_delivers_only_after_its_receiver_answered(Db { store, .. }: Db) -> Result<()> {
@@ -407,5 +414,40 @@ pub(crate) async fn rotation_keeps_the_previous_secret(Db { store, .. }: Db) -> 
     let due = claim_one(&store, start()).await?;
     assert_eq!(due.secrets.current, secret(2));
     assert_eq!(due.secrets.old, Some((secret(1), later(9))));
+    Ok(())
+}
+
+pub(crate) async fn a_watch_of_a_search_moves_over_every_change(Db { store, .. }: Db) -> Result<()> {
+    store.watch_add(&search_watch("w1"), CAPS).await?;
+    assert_eq!(find(&store, "w1").await?.target.search(), Some("q=book&format=awp"));
+    change(&store, "after", 1).await?;
+    let head = store.feed_head().await?;
+    assert!(store.watches_of_searches(head, 9).await?.is_empty(), "the receiver has not answered");
+    let challenge = claim_one(&store, start()).await?;
+    assert_eq!(challenge.target.search(), Some("q=book&format=awp"));
+    store.delivery_end(&challenge, &DeliveryEnd::Accepted, start()).await?;
+    assert!(store.watches_behind(9).await?.is_empty(), "it has no site");
+    assert!(store.watches_ended(9).await?.is_empty(), "it ends with its receiver");
+    let behind = store.watches_of_searches(head, 9).await?;
+    let [watch] = behind.as_slice() else { panic!("{behind:?}") };
+    assert_eq!((watch.query.as_str(), watch.position < head), ("q=book&format=awp", true));
+    assert!(store.watch_advance("w1", watch.position, head).await?);
+    assert!(!store.watch_advance("w1", watch.position, head).await?, "another process has moved it");
+    assert!(store.watches_of_searches(head, 9).await?.is_empty());
+    change(&store, "again", 2).await?;
+    let next = store.feed_head().await?;
+    let message = NewDelivery {
+        id: "m1".to_owned(),
+        watch_id: "w1".to_owned(),
+        after: head,
+        first: next,
+        last: next,
+        body: "results".to_owned(),
+        at: later(3),
+    };
+    assert!(store.delivery_add(&message).await?);
+    change(&store, "more", 4).await?;
+    let behind = store.watches_of_searches(store.feed_head().await?, 9).await?;
+    assert!(behind.is_empty(), "a message waits: {behind:?}");
     Ok(())
 }

@@ -50,6 +50,8 @@ const CATALOG_FILES: &[&str] = &["/ard.json", "/ai-catalog.json"];
 findings! {
     shape CATALOG("ard", "ARD 0.91 §5.1") {
         must("entries", Kind::List, "List the catalog's entries."),
+    }
+    shape OLDER_CATALOG("ard", "ARD 0.9 §4.1") {
         may("host", Kind::Object, "Publish `host` with `displayName`."),
     }
     shape HOST("ard.host", "ARD 0.9 §4.3") {
@@ -140,10 +142,17 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("specVersion"), None);
     draft.assess("ARD 0.91", |code| code.starts_with("ard.") && !is_of_other_members(code));
     draft.assess("AI Catalog 1.0", |code| code.starts_with("ard.") && !OF_ARD_ALONE.contains(&code));
-    if root.text("specVersion").is_some_and(|version| version != "1.0") {
+    let older_version = root.text("specVersion").filter(|version| *version != "0.91");
+    if older_version.is_some_and(|version| version != "1.0") {
         draft.report_rule(&SPEC_VERSION, root.at("specVersion"));
     }
+    if older_version.is_some() {
+        draft.check(root, &OLDER_CATALOG);
+    }
     if let Some(host) = root.object("host") {
+        if older_version.is_some() {
+            check_host(&host, draft);
+        }
         read_host(&host, draft);
     }
     read_entries(root, 0, draft);
@@ -170,8 +179,18 @@ const OF_ARD_ALONE: &[&str] = &[
     "ard.catalog_entry.display_name.missing",
 ];
 
-fn read_host(host: &Object<'_>, draft: &mut Draft<'_>) {
+/// Checks the publisher of a catalog of an older version.
+fn check_host(host: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(host, &HOST);
+    if let Some(trust) = host.object("trustManifest")
+        && is_catalog(draft)
+    {
+        check_trust(&trust, draft);
+    }
+}
+
+/// Reads the publisher of a catalog, which ARD 0.91 does not define.
+fn read_host(host: &Object<'_>, draft: &mut Draft<'_>) {
     let logo = draft.url(host, "logoUrl");
     draft.link(host, "documentationUrl", "docs", None);
     let manifest = &mut draft.manifest;
@@ -183,9 +202,6 @@ fn read_host(host: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.integrity.signed = trust.has("signature");
         manifest.policies.privacy_url = trust.string("privacyPolicyUrl");
         manifest.policies.terms_url = trust.string("termsOfServiceUrl");
-        if is_catalog(draft) {
-            check_trust(&trust, draft);
-        }
     }
 }
 

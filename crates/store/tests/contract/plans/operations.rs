@@ -257,6 +257,10 @@ async fn watches(store: &Store, judge: &Judge) -> Result<()> {
         judge.judge("delivery_end", 10);
         store.watches_behind(100).await?;
         judge.judge("watches_behind", 10 * TIMES);
+        store.watches_of_searches(FeedPosition::END, 100).await?;
+        judge.judge("watches_of_searches", 10 * TIMES);
+        store.watch_advance(&format!("w{time}"), FeedPosition(1), FeedPosition(1)).await?;
+        judge.judge("watch_advance", 10);
         store.watches_ended(100).await?;
         judge.judge("watches_ended", 10 * TIMES);
         assert_eq!(store.feed_of_site_after(&name, FeedPosition(0), 2).await?.len(), 2);

@@ -1,0 +1,88 @@
+//! The servers of `GET /v0.1/servers` whose manifests were removed, so that mirrors delete them.
+//!
+//! Removals are read from the change feed. A server is left out if its manifest is in the index again, if another manifest declares its
+//! name and version now, or if its data was deleted, as after an opt-out. A request reads a limited number of entries and manifests.
+
+use std::collections::HashSet;
+
+use axum::http::StatusCode;
+use store::{FeedChange, FeedEntry, FeedPosition};
+
+use super::mcp_server_filter::ServerFilter;
+use super::mcp_server_names::{name, version};
+use super::mcp_server_versions::versions_declared;
+use super::mcp_servers::{FORMATS, ServerEntry, has_server};
+use crate::client::Client;
+use crate::problem::Problem;
+use crate::state::App;
+
+/// Entries of the feed read with one statement, and maximum number of statements of one request.
+const ENTRIES: u32 = 1_000;
+const PAGES_MAX: u32 = 10;
+/// Maximum number of removed manifests that one request reads.
+const READ_MAX: usize = 100;
+
+/// The next `max` removed servers after a position of the feed, and the position of the next page.
+pub(super) async fn tombstones(
+    app: &App,
+    client: Client,
+    filter: &ServerFilter,
+    from: FeedPosition,
+    max: usize,
+) -> Result<(Vec<ServerEntry>, Option<FeedPosition>), Problem> {
+    let (head, first) = (app.store.feed_head().await?, app.store.feed_first().await?);
+    let mut after = from.max(FeedPosition(first.0 - 1));
+    let mut found = Vec::new();
+    let (mut read, mut listed) = (0, HashSet::new());
+    for _ in 0..PAGES_MAX {
+        if after >= head {
+            return Ok((found, None));
+        }
+        let page = app.store.feed_page(after, ENTRIES).await?;
+        for entry in page.entries.iter().filter(|entry| entry.change == FeedChange::Removed) {
+            if found.len() >= max || read == READ_MAX {
+                return Ok((found, Some(FeedPosition(entry.position.0 - 1))));
+            }
+            if !listed.insert(entry.manifest_id.clone()) {
+                continue;
+            }
+            read += 1;
+            found.extend(tombstone(app, client, filter, entry).await?);
+        }
+        if page.read_to == after {
+            return Ok((found, None));
+        }
+        after = page.read_to;
+    }
+    Ok((found, (after < head).then_some(after)))
+}
+
+async fn tombstone(
+    app: &App,
+    client: Client,
+    filter: &ServerFilter,
+    entry: &FeedEntry,
+) -> Result<Option<ServerEntry>, Problem> {
+    let manifests = app.manifests(client);
+    let is_back = !app.store.manifest_sizes(std::slice::from_ref(&entry.manifest_id)).await?.is_empty();
+    if is_back {
+        return Ok(None);
+    }
+    let Some(stored) = manifests.find(&entry.manifest_id).await? else { return Ok(None) };
+    let is_server = FORMATS.contains(&stored.manifest.format()) && has_server(&stored);
+    if !is_server || !filter.names(&stored) {
+        return Ok(None);
+    }
+    let (name, version) = (name(&stored).0, version(&stored.manifest).0);
+    let removed = ServerEntry::removed(&stored, entry);
+    drop(stored);
+    let declared = match versions_declared(app, client, &name).await {
+        Ok(declared) => declared,
+        Err(problem) if problem.body().status == StatusCode::NOT_FOUND => Vec::new(),
+        Err(problem) => return Err(problem),
+    };
+    if declared.contains(&version) || filter.wants_latest() && !declared.is_empty() {
+        return Ok(None);
+    }
+    Ok(removed.map(|removed| removed.with_latest(declared.is_empty())))
+}
