@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use data_encoding::HEXLOWER;
 use indexer::{Grouping, Hit, SearchRequest, Sort};
 use manifest::ManifestId;
@@ -135,6 +135,7 @@ async fn compare(app: &App, watch: &SearchWatch, changes: &Changes) -> Result<()
         return Ok(());
     }
     let at = clock::now();
+    let timestamp = at.to_rfc3339_opts(SecondsFormat::Millis, true);
     let data = json!({
         "watch": watch.id,
         "search": watch.query,
@@ -148,7 +149,7 @@ async fn compare(app: &App, watch: &SearchWatch, changes: &Changes) -> Result<()
         after: watch.position,
         first: found.first,
         last: changes.read_to,
-        body: json!({"type": "agentdex.search", "timestamp": at, "data": data}).to_string(),
+        body: json!({"type": "agentdex.search", "timestamp": timestamp, "data": data}).to_string(),
         at,
     };
     app.store.delivery_add(&delivery).await.map(drop)

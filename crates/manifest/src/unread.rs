@@ -373,7 +373,8 @@ impl<'r> Known<'r> {
             return;
         }
         let pieces = between.split([',', ':', '[', ']', '{', '}']);
-        let is_number = |piece: &&str| piece.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit());
+        let is_number =
+            |piece: &&str| piece.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit());
         self.values.extend(pieces.filter(is_number).filter(|number| wanted.may_contain(number)));
     }
 

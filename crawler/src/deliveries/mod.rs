@@ -162,7 +162,8 @@ fn body_of(delivery: &DueDelivery) -> String {
                 WatchTarget::Search(query) => ("search", query.as_str()),
             };
             data[member] = value.into();
-            json!({"type": "agentdex.challenge", "timestamp": timestamp(delivery.created_at), "data": data}).to_string()
+            json!({"type": "agentdex.challenge", "timestamp": timestamp(delivery.created_at), "data": data})
+                .to_string()
         }
     }
 }

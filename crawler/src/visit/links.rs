@@ -219,7 +219,7 @@ pub(super) fn of_manifest_in_visit(manifest: &Manifest, visits: u32) -> FollowUp
             continue;
         }
         let discovery = match manifest.format() {
-            manifest::Format::Pointer => Discovery::Pointer,
+            Format::Pointer => Discovery::Pointer,
             _ => Discovery::CatalogEntry,
         };
         // a part is stored with the URL of its manifest

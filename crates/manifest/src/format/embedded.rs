@@ -15,8 +15,8 @@ use crate::format::link_class;
 use crate::format::outbound::Texts;
 use crate::format::{
     addresses, ai_txt, auth_remarks, commands, described_calls, described_prices, generic, header, inline,
-    inner_auth, lenient, mcp, mcp_hosts, named_tools, needed_credentials, oauth, outbound, package, paid_lists,
-    payment_header, payment_words, payments, plan_tools, request_headers, terms, use_cases, x402,
+    inner_auth, lenient, mcp, mcp_hosts, named_tools, needed_credentials, oauth, outbound, package,
+    paid_lists, payment_header, payment_words, payments, plan_tools, request_headers, terms, use_cases, x402,
 };
 use crate::model::{
     Auth, AuthScheme, CapabilityAuth, CapabilityKind, Cost, Format, Interface, Link, Payment, Protocol,
@@ -106,11 +106,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 /// Completes the credentials and the payments of all calls. Calls from the index `first_described` on are named only in texts.
-fn complete_calls(
-    first_described: usize,
-    (root, texts): (&Object<'_>, &Texts<'_>),
-    draft: &mut Draft<'_>,
-) {
+fn complete_calls(first_described: usize, (root, texts): (&Object<'_>, &Texts<'_>), draft: &mut Draft<'_>) {
     auth_remarks::read(root, draft);
     generic::open_registration(draft);
     apply_described_effects(first_described, draft);

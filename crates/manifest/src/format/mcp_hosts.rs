@@ -36,12 +36,14 @@ pub(super) fn read(texts: &Texts<'_>, draft: &mut Draft<'_>) {
 
 /// The host at which a sentence says that an MCP tool or server is served.
 fn host_in(sentence: &str) -> Option<&str> {
-    let (_, rest) = ["MCP tool ", "MCP tools ", "MCP server "].iter().find_map(|kind| sentence.split_once(kind))?;
+    let (_, rest) =
+        ["MCP tool ", "MCP tools ", "MCP server "].iter().find_map(|kind| sentence.split_once(kind))?;
     let mut words = rest.split_whitespace();
     words.find(|word| SERVED.contains(word))?;
     words.next().filter(|word| *word == "at")?;
     let host = words.next()?.trim_matches(['`', '(', ')', ',', ';', '.', '"']);
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    let is_plain =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
     let (_, last) = host.rsplit_once('.')?;
     let is_host = host.len() <= HOST_BYTES_MAX
         && host.bytes().all(is_plain)

@@ -1,9 +1,9 @@
 //! Payments in sentences: an asset on a network, together with a scheme or a word for payment.
 
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft};
-use crate::format::payments::NETWORKS;
 use crate::format::auth_sentences;
 use crate::format::outbound::Texts;
+use crate::format::payments::NETWORKS;
 use crate::model::{Capability, CapabilityKind, Payment};
 use crate::text;
 

@@ -20,7 +20,7 @@ pub(crate) const BATCH_ROWS: usize = 500;
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Columns at the end of a table that dumps of earlier schemas do not have: the schema that added them, the table, and the value of each;
 /// `None` is null.
-const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 10] = [
+const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 11] = [
     (14, "manifest", &[None]),
     (14, "capability", &[None; 2]),
     (15, "capability", &[None]),

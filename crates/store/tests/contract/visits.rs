@@ -11,8 +11,8 @@ use store::{
 };
 
 use crate::build::{
-    body, feed_after, fetch, found, host, later, lease, leased, manifest, says, site, start, url, visit,
-    visited,
+    body, feed_after, fetch, found, host, later, lease, leased, manifest, says, seed, site, start, url,
+    visit, visited,
 };
 use crate::harness::Db;
 
