@@ -171,7 +171,8 @@ mod tests {
         for (segment, columns) in opened.segments() {
             for number in 0..158 {
                 let time = Term::from_field_i64(opened.fields.updated_ms, number);
-                let manifest = Term::from_field_text(opened.fields.manifest, manifest(number).as_str());
+                let manifest =
+                    Term::from_field_text(opened.fields.manifest, manifest(number.unsigned_abs()).as_str());
                 columns.term_bits.with_any(&[time, manifest], segment, || Ok(())).unwrap();
             }
             let documents = segment.max_doc() as usize;

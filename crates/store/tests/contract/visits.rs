@@ -269,7 +269,7 @@ pub(crate) async fn stores_no_row_for_paths_without_content(db: Db) -> Result<()
     let paths: Vec<FetchRecord> = (0..20)
         .map(|number| fetch(&format!("https://none.example/{number}"), FetchOutcome::NotFound, start()))
         .collect();
-    let hinted = Seed { url: Some(url("https://none.example/3")), ..crate::build::seed("none.example") };
+    let hinted = Seed { url: Some(url("https://none.example/3")), ..seed("none.example") };
     db.store.seeds_add(&[hinted], start()).await?;
     visited(&db.store, "none.example", start(), paths).await?;
     assert_eq!(db.number("SELECT COUNT(*) FROM resource").await?, 1, "only the hinted one");
