@@ -1,7 +1,7 @@
 //! Tokens that a clause requires without naming a scheme ("Requires token authentication.", "Requires an access token."), and the scopes
 //! that a call needs ("Requires a write-scoped token.", "Requires the write scope.").
 
-use crate::draft::NAME_CHARS_MAX;
+use crate::draft::{NAME_BYTES_MAX, NAME_CHARS_MAX};
 use crate::format::clauses::clauses;
 use crate::model::{Auth, AuthScheme};
 use crate::text::{self, capped};
@@ -93,7 +93,7 @@ pub(super) fn scopes_in(description: &str) -> Vec<String> {
     if !text::has_four(description, *b"cope") {
         return Vec::new();
     }
-    let found = clauses(description).filter(|clause| clause.len() <= NAME_CHARS_MAX).filter_map(scope_in);
+    let found = clauses(description).filter(|clause| clause.len() <= NAME_BYTES_MAX).filter_map(scope_in);
     let mut scopes: Vec<String> = Vec::new();
     for scope in found.take(SCOPES_MAX) {
         if !scopes.contains(&scope) {

@@ -98,8 +98,8 @@ const ACCOUNTS: &[&str] = &["account", "accounts", "signup", "sign", "registrati
 /// Maximum number of parts of one sentence.
 const PARTS_MAX: usize = 8;
 
-/// Whether a whole sentence in lower case only lists what a call does not need, credentials among it: "no login, no payment", "free, no login
-/// or payment needed", "works without an account".
+/// Whether a whole sentence in lower case only lists what a call does not need, credentials among it: "no login, no payment", "free, no
+/// login or payment needed", "works without an account".
 pub(crate) fn is_open_remark(sentence: &str) -> bool {
     let mut names_credential = false;
     for part in sentence.split(',').take(PARTS_MAX + 1) {

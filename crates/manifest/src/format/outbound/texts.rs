@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{NESTING_MAX, is_about_calls, is_address, is_identifier, is_schema_name};
 
-/// The texts of a document that may contain addresses. They are collected once, because several readers search them.
+/// The texts of a document that may contain addresses. They are collected once, because several parsers search them.
 pub(crate) struct Texts<'v> {
     root: &'v Map<String, Value>,
     collected: OnceCell<Vec<&'v str>>,
