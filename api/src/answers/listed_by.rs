@@ -89,7 +89,6 @@ impl ListingContradiction {
 /// Where two registries list different values under one identifier. Neither counts more than the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct ListingDifference {
-    /// `url`, `name` or `version`.
     #[schema(inline)]
     pub(crate) fact: ListingFact,
     pub(crate) listed: String,

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use manifest::{ContentHash, Manifest};
+use manifest::{ContentHash, Format, Manifest};
 use serde_json::{Value, json};
 
 use crate::documents;
@@ -145,6 +145,7 @@ async fn cards_name_the_endpoints_of_their_site() {
     let world = World::new().await;
     let mut tools =
         documents::offer("tools.example", "sharpen_pencils", "Sharpens pencils.", "office:sharpen");
+    tools.detection.format = Format::Awp;
     tools.interfaces = documents::server("https://tools.example/.well-known/mcp.json", "Tools").interfaces;
     world.publish(tools).await;
     world.reindex().await;

@@ -179,18 +179,18 @@ async fn documents_at_a_host_speak_for_a_site_without_its_own() {
 #[tokio::test]
 async fn a_document_of_the_site_without_capabilities_keeps_those_of_a_host_from_speaking_for_it() {
     let world = World::new().await;
-    let home = "https://own.example/.well-known/agent-card.json";
+    let home = "https://quayside.example/.well-known/agent-card.json";
     let mut card = agent_card(home, "Own");
     card.capabilities.clear();
     world.publish(card).await;
-    let of_customer = "https://t1.own.example/.well-known/mcp/server-card.json";
+    let of_customer = "https://t1.quayside.example/.well-known/mcp/server-card.json";
     world.publish_linked(2, mcp_card(of_customer, "OFFICIAL OWN", ATTACKER), home).await;
     world.reindex().await;
-    let page = world.page("/sites/own.example").await.text();
+    let page = world.page("/sites/quayside.example").await.text();
     assert!(page.contains("<h1 dir=\"auto\"><bdi>Own</bdi></h1>"), "{page}");
-    assert!(page.contains("read from own.example itself"), "{page}");
+    assert!(page.contains("read from quayside.example itself"), "{page}");
     assert!(!summary(&page).contains("claude mcp add"), "{page}");
-    let found = world.get("/search?q=own.example&explain=true").await.json();
+    let found = world.get("/search?q=quayside.example&explain=true").await.json();
     let rows = found["results"].as_array().unwrap();
     assert!(!rows.is_empty() && rows.iter().all(|row| row["explanation"]["exact"] == false), "{found}");
 }

@@ -165,6 +165,16 @@ fn in_words(reason: FullTableReason) -> &'static str {
     }
 }
 
+/// The host at which a visit failed, unless it is the host with the name of the site: that of the failed request, or the only known host if
+/// the visit failed before its first request.
+fn other_host(report: &SiteReport, fetches: &[FetchReport]) -> Option<Host> {
+    let name = &report.summary.name;
+    SiteAndHost::of_report(name, fetches).host.or_else(|| match report.state.hosts.as_slice() {
+        [only] if only.host.as_str() != name.as_str() => Some(only.host.clone()),
+        _ => None,
+    })
+}
+
 fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
     let summary = &report.summary;
     let mut lines = vec![format!(
@@ -187,9 +197,7 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
         ));
     }
     let failed = report.visits.first().filter(|visit| visit.end.is_failure());
-    if let Some((visit, host)) =
-        failed.and_then(|visit| Some((visit, SiteAndHost::of_report(&summary.name, &visit.fetches).host?)))
-    {
+    if let Some((visit, host)) = failed.and_then(|visit| Some((visit, other_host(report, &visit.fetches)?))) {
         lines.push(format!("The last visit failed at {host}: {}", visit.end.description()));
     }
     lines.push(next_visit(report));

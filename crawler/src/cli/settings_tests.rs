@@ -39,10 +39,6 @@ fn reports_wrong_values_in_one_sentence_with_the_flag() {
             "--name-servers",
         ),
         (
-            with(OperatorFlags { schedule_report: text("@daily"), ..OperatorFlags::default() }),
-            "--schedule-report",
-        ),
-        (
             CrawlFlags {
                 daemon: true,
                 contact_email: text("me@example.org"),

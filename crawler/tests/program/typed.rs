@@ -154,7 +154,7 @@ async fn check_reports_that_nothing_was_found() {
     assert_eq!(lines.first(), Some(&"empty.example: all planned paths were requested; 20 requests"), "{log}");
     assert_eq!(
         lines.get(1),
-        Some(&"Nothing was found at 19 paths; `crawler explain empty.example` lists them.")
+        Some(&"Nothing was found at 19 paths; `crawler explain empty.example --data-dir data` lists them.")
     );
 }
 

@@ -228,7 +228,7 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
         (&["search", "flight", "-hotel"], 2, "search 'flight -hotel'"),
         (&["search", ""], 2, "name what to search for, as in `agentdex search book flight"),
         (&["search", long.as_str()], 2, "the query is longer than 1024 bytes"),
-        (&["search", "flight"], 1, "YOU` builds it while it crawls, `indexer rebuild --data-dir "),
+        (&["search", "flight"], 1, "data` builds it while it crawls, `indexer rebuild --data-dir "),
         (&["check", "http://kiosk.test:8443"], 2, "only port 443 is visited"),
         (&["block", "http://kiosk.test/"], 0, "kiosk.test is blocked"),
         (
