@@ -123,7 +123,6 @@ fn everyday_words_of_other_languages_find_english_capabilities() {
         ("translate_text", "Translate a text into another language."),
         ("cancel_order", "Cancel an order before it is sent."),
         ("search_jobs", "Open jobs by profession and region."),
-        ("reserve_table", "Reserve a table in a restaurant, and change the reservation."),
     ];
     let of = |(name, description): (&str, &str)| Made {
         language: "en".to_owned(),

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::common::is_english_word;
 use super::intent::{Intent, Times, is_deciding, verb_weight};
 use super::synonyms::synonyms;
-use super::translations::{is_foreign_word, translations};
+use super::translations::translations;
 use super::word_weights::WordWeights;
 use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, is_topical, words};
 
@@ -364,19 +364,14 @@ impl Plan {
         }
     }
 
-    /// Adds English translations of words that no capability contains, and of words of other languages that only look like the English words
-    /// of capabilities. Their weight is lower if some capability contains another word of the request.
+    /// Adds English translations of words that no capability contains. Their weight is lower if some capability contains another word of
+    /// the request.
     pub(crate) fn add_translations(&mut self) {
         let words = self.words.clone();
-        let is_foreign =
-            |word: &PlanWord| matches!(self.stemming, Stemming::English) && is_foreign_word(&word.text);
-        let is_known = words.iter().any(|word| word.count > 0 && !is_foreign(word));
+        let is_known = words.iter().any(|word| word.count > 0);
         let closest = if is_known { NEAR_TRANSLATION_WEIGHT } else { TRANSLATION_WEIGHT };
-        let unknown = |(_, word): &(usize, &PlanWord)| {
-            is_foreign(word) || word.count == 0 && !is_english_word(&word.text)
-        };
-        let unknown: Vec<(usize, &PlanWord)> = words.iter().enumerate().filter(unknown).collect();
-        for (at, word) in unknown {
+        let unknown = |(_, word): &(usize, &PlanWord)| word.count == 0 && !is_english_word(&word.text);
+        for (at, word) in words.iter().enumerate().filter(unknown) {
             for concept in translations(&word.text, self.stemming).into_iter().take(CONCEPTS_MAX) {
                 for (place, stem) in concept.iter().enumerate().filter(|(_, stem)| !stem.is_empty()) {
                     if !self.has_term(stem) {

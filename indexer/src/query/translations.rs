@@ -1,6 +1,6 @@
 //! English words of interfaces for everyday words of other languages, because most manifests are in English but many requests are not.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::analysis::{Stemming, words};
@@ -34,23 +34,6 @@ static BY_TERM: LazyLock<HashMap<String, Vec<Concept>>> = LazyLock::new(|| {
     }
     by_term
 });
-
-/// The words of the other columns that English does not have, as they are written in the table.
-static FOREIGN: LazyLock<HashSet<String>> = LazyLock::new(|| {
-    let lines = || CONCEPTS.lines().filter(|line| !line.starts_with('#'));
-    let english: HashSet<String> =
-        lines().filter_map(|line| line.split('|').next()).flat_map(words).map(|word| word.text).collect();
-    let is_english = |word: &str| {
-        english.contains(word) || word.strip_suffix('s').is_some_and(|singular| english.contains(singular))
-    };
-    let others = lines().flat_map(|line| line.split('|').skip(1)).flat_map(words).map(|word| word.text);
-    others.filter(|word| !is_english(word)).collect()
-});
-
-/// Whether a folded word is one of another language, even if its English stem is that of an English word: `réserver` and `reservation`.
-pub(super) fn is_foreign_word(word: &str) -> bool {
-    FOREIGN.contains(word)
-}
 
 /// The translations of a folded word in any inflection, in the language of the request or else in any language.
 pub(super) fn translations(word: &str, language: Stemming) -> Vec<&'static Concept> {
