@@ -130,7 +130,7 @@ async fn compare(app: &App, watch: &SearchWatch, changes: &Changes) -> Result<()
             Found { results: Vec::new(), first: changes.read_to, is_complete: true }
         }
     };
-    if found.results.is_empty() && found.is_complete {
+    if found.results.is_empty() && found.is_complete && !changes.is_outrun {
         app.store.watch_advance(&watch.id, watch.position, changes.read_to).await?;
         return Ok(());
     }

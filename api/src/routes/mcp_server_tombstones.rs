@@ -4,9 +4,11 @@
 //! name and version now, or if its data was deleted, as after an opt-out. A request reads a limited number of entries and manifests.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use store::{FeedChange, FeedEntry, FeedPosition};
+use tokio::time::Instant;
 
 use super::mcp_server_filter::ServerFilter;
 use super::mcp_server_names::{name, version};
@@ -21,6 +23,8 @@ const ENTRIES: u32 = 1_000;
 const PAGES_MAX: u32 = 10;
 /// Maximum number of removed manifests that one request reads.
 const READ_MAX: usize = 100;
+/// A request that has read removed manifests for this long ends its page, so that the next one continues.
+const TIME_MAX: Duration = Duration::from_secs(2);
 
 /// The next `max` removed servers after a position of the feed, and the position of the next page.
 pub(super) async fn tombstones(
@@ -34,13 +38,14 @@ pub(super) async fn tombstones(
     let mut after = from.max(FeedPosition(first.0 - 1));
     let mut found = Vec::new();
     let (mut read, mut listed) = (0, HashSet::new());
+    let began = Instant::now();
     for _ in 0..PAGES_MAX {
         if after >= head {
             return Ok((found, None));
         }
         let page = app.store.feed_page(after, ENTRIES).await?;
         for entry in page.entries.iter().filter(|entry| entry.change == FeedChange::Removed) {
-            if found.len() >= max || read == READ_MAX {
+            if found.len() >= max || read == READ_MAX || (read > 0 && began.elapsed() >= TIME_MAX) {
                 return Ok((found, Some(FeedPosition(entry.position.0 - 1))));
             }
             if !listed.insert(entry.manifest_id.clone()) {

@@ -351,7 +351,7 @@ mod tests {
             ("{a: 1}", 1, "a name has no double quotes"),
             ("[trua]", 4, "there is a word without double quotes"),
             ("[yes]", 1, "there is no value, or a text without double quotes"),
-            ("[\"a\nb\"]", 3, "there is a line break or another control character in a text"),
+            ("[\"a\nb\"]", 4, "there is a line break or another control character in a text"),
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!((error.offset, error.reason.as_str()), (offset, reason), "{text}");

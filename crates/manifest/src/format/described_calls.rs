@@ -14,11 +14,9 @@ use super::listed_calls::{self, Call, path_of};
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::outbound::Sentence;
-use crate::format::{
-    auth_sentences, described_prices, endpoint, generic, lenient, link_class, needed_credentials,
-};
+use crate::format::{auth_sentences, described_prices, endpoint, generic, lenient, link_class};
 use crate::identity::host_of;
-use crate::model::{AppliesTo, CapabilityAuth, CapabilityKind, Protocol, Tristate};
+use crate::model::{AppliesTo, Auth, AuthScheme, CapabilityAuth, CapabilityKind, Protocol, Tristate};
 use crate::object::Object;
 
 /// Maximum number of words of one document that are searched for calls, and calls that are compared with the listed ones.
@@ -143,7 +141,7 @@ fn require_shown(call: &Call<'_>, first: usize, base: Option<&Url>, draft: &mut 
     if shown && !auth_sentences::is_conditional(&sentence.to_ascii_lowercase()) {
         let added = first..draft.manifest.capabilities.len();
         let named = if added.is_empty() { listed(call, base, draft) } else { added };
-        needed_credentials::require_bearer(named, draft);
+        require_bearer(named, draft);
     }
 }
 
@@ -326,6 +324,27 @@ fn fits(listed: &str, path: &str) -> bool {
             (Some(a), Some(b)) if a == b || a.starts_with('{') => {}
             _ => return false,
         }
+    }
+}
+
+/// Requires a bearer token for those of these calls that have no other statement.
+fn require_bearer(calls: Range<usize>, draft: &mut Draft<'_>) {
+    let calls = draft.manifest.capabilities.get_mut(calls).unwrap_or_default();
+    let mut ids: Vec<String> = Vec::new();
+    for call in calls.iter_mut().filter(|call| call.auth == CapabilityAuth::default()) {
+        call.auth.required = Tristate::Yes;
+        call.auth.schemes.push(AuthScheme::Bearer);
+        ids.push(call.native_id.clone());
+    }
+    if ids.is_empty() {
+        return;
+    }
+    match draft.manifest.auth.iter_mut().find(|known| known.scheme == AuthScheme::Bearer) {
+        Some(known) => known.applies_to.add_ids(ids),
+        None => draft.keep(Auth {
+            applies_to: AppliesTo::Ids { ids },
+            ..auth_sentences::in_header(AuthScheme::Bearer, "Authorization")
+        }),
     }
 }
 

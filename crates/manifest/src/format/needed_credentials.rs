@@ -3,8 +3,7 @@
 //! Decides what a call needs if it has no other statement, and keeps the credentials with the ids of these calls. Sentences with a
 //! condition, about another service, or about a key that the call manages are ignored.
 
-use std::collections::{BTreeMap, HashSet};
-use std::ops::Range;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -454,7 +453,7 @@ fn keep_credentials(
         if known.name.is_none() && known.location.is_none() {
             (known.location, known.name) = (location, name);
         }
-        add_ids(&mut known.applies_to, ids);
+        known.applies_to.add_ids(ids);
     }
     for ((scheme, location, name), ids) in optional {
         let is_same = |known: &Auth| {
@@ -464,27 +463,6 @@ fn keep_credentials(
             let applies_to = AppliesTo::OptionalIds { ids };
             draft.keep(Auth { location, name, applies_to, ..Auth::new(scheme) });
         }
-    }
-}
-
-/// Requires a bearer token for those of these calls that have no other statement.
-pub(crate) fn require_bearer(calls: Range<usize>, draft: &mut Draft<'_>) {
-    let calls = draft.manifest.capabilities.get_mut(calls).unwrap_or_default();
-    let mut ids: Vec<String> = Vec::new();
-    for call in calls.iter_mut().filter(|call| call.auth == CapabilityAuth::default()) {
-        call.auth.required = Tristate::Yes;
-        call.auth.schemes.push(AuthScheme::Bearer);
-        ids.push(call.native_id.clone());
-    }
-    if ids.is_empty() {
-        return;
-    }
-    match draft.manifest.auth.iter_mut().find(|known| known.scheme == AuthScheme::Bearer) {
-        Some(known) => add_ids(&mut known.applies_to, ids),
-        None => draft.keep(Auth {
-            applies_to: AppliesTo::Ids { ids },
-            ..auth_sentences::in_header(AuthScheme::Bearer, "Authorization")
-        }),
     }
 }
 
@@ -508,18 +486,6 @@ pub(crate) fn read_accepted(texts: &Texts<'_>, draft: &mut Draft<'_>) {
         if draft.manifest.auth.iter().all(|known| known.scheme != auth.scheme) {
             draft.keep(Auth { applies_to: AppliesTo::OptionalIds { ids: Vec::new() }, ..auth });
         }
-    }
-}
-
-/// Adds calls to those that need a credential. A credential that named no call is then restricted to these.
-fn add_ids(applies_to: &mut AppliesTo, ids: Vec<String>) {
-    match applies_to {
-        AppliesTo::OptionalIds { ids: known } if known.is_empty() => *applies_to = AppliesTo::Ids { ids },
-        AppliesTo::Ids { ids: known } => {
-            let seen: HashSet<String> = known.iter().cloned().collect();
-            known.extend(ids.into_iter().filter(|id| !seen.contains(id)));
-        }
-        AppliesTo::All | AppliesTo::OptionalIds { .. } => {}
     }
 }
 

@@ -1,6 +1,6 @@
 //! The parts of a manifest that describe the service as a whole: provider, authentication, limits, policies, interfaces.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -50,6 +50,18 @@ pub enum AppliesTo {
 }
 
 impl AppliesTo {
+    /// Adds calls to those that need a credential. A credential that named no call is then restricted to these.
+    pub(crate) fn add_ids(&mut self, ids: Vec<String>) {
+        match self {
+            Self::OptionalIds { ids: known } if known.is_empty() => *self = Self::Ids { ids },
+            Self::Ids { ids: known } => {
+                let seen: HashSet<String> = known.iter().cloned().collect();
+                known.extend(ids.into_iter().filter(|id| !seen.contains(id)));
+            }
+            Self::All | Self::OptionalIds { .. } => {}
+        }
+    }
+
     /// Whether the capability with this native id may use the credentials. An empty list in [`AppliesTo::OptionalIds`] covers all calls,
     /// because the document does not say which may use them.
     pub(crate) fn covers(&self, native_id: &str) -> bool {

@@ -83,6 +83,12 @@ pub(crate) async fn capability_search_counts_add(
         .collect();
     // concurrent batches lock rows in the same order
     rows.sort_unstable_by_key(|row| (row.site, row.day, row.capability_id));
+    let mut of_day = (("", 0), 0);
+    rows.retain(|row| {
+        of_day =
+            if of_day.0 == (row.site, row.day) { (of_day.0, of_day.1 + 1) } else { ((row.site, row.day), 1) };
+        of_day.1 <= CAPABILITIES_OF_DAY_MAX
+    });
     sqlx::query(concat!(
         "INSERT INTO capability_search_count (site, day, capability_id, searches)
          SELECT site, day, capability_id, searches FROM ",
@@ -91,8 +97,8 @@ pub(crate) async fn capability_search_counts_add(
          WHERE site IN (SELECT site_claim.site FROM site_claim WHERE site_claim.key_hash IS NOT NULL)
            AND (EXISTS (SELECT 1 FROM capability_search_count AS old
                         WHERE old.site = batch.site AND old.day = batch.day AND old.capability_id = batch.capability_id)
-                OR (SELECT COUNT(*) FROM capability_search_count AS old
-                    WHERE old.site = batch.site AND old.day = batch.day) < $2)
+                OR (SELECT COUNT(*) FROM (SELECT 1 FROM capability_search_count AS old
+                                          WHERE old.site = batch.site AND old.day = batch.day LIMIT $2) AS known) < $2)
          ON CONFLICT (site, day, capability_id) DO UPDATE SET
              searches = capability_search_count.searches + excluded.searches"
     ))

@@ -195,6 +195,8 @@ pub(crate) async fn version_touch(
     let seen_at_ms = millis_of(touch.seen_at);
     sqlx::query(
         "UPDATE manifest SET status = $2, last_seen_at_ms = COALESCE(CAST($3 AS BIGINT), last_seen_at_ms),
+                changed_at_ms = CASE WHEN removed_at_ms IS NULL THEN changed_at_ms
+                                     ELSE COALESCE(CAST($3 AS BIGINT), changed_at_ms) END,
                 training = $4, removed_at_ms = NULL WHERE id = $1",
     )
     .bind(touch.id.as_str())
