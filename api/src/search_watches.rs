@@ -5,6 +5,7 @@
 //! sent here: the crawler sends the messages. A replica whose database is read-only compares nothing.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -65,10 +66,12 @@ impl App {
             }
             let position = search_watch.position;
             // most watches are at the same position
-            if !windows.contains_key(&position) {
-                windows.insert(position, Changes::read(&self.store, position, first, up_to).await?);
-            }
-            let Some(window) = windows.get(&position) else { continue };
+            let window = match windows.entry(position) {
+                Entry::Occupied(window) => window.into_mut(),
+                Entry::Vacant(place) => {
+                    place.insert(Changes::read(&self.store, position, first, up_to).await?)
+                }
+            };
             compare(self, &search_watch, window).await?;
         }
         Ok(())

@@ -70,7 +70,7 @@ fn a_title_does_not_hold_the_identifier_of_another_publisher() {
     let mut stored = support::manifest("shop.example", OTHER);
     let capability = support::add(&mut stored, OTHER, "Search for shoes.");
     capability.title = Some(OTHER.to_owned());
-    let own = stored.entry_of(&stored.manifest.capabilities[0]).identifier.urn.clone();
+    let own = stored.entry_of(&stored.manifest.capabilities[0]).identifier.urn;
     let dir = tempfile::tempdir().unwrap();
     let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
     builder.add(&stored).unwrap();

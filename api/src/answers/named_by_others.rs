@@ -58,6 +58,7 @@ impl NamedBySite {
     }
 
     /// Whether a URL that became known in this way is named by the site. The home page, its headers and robots.txt speak for their host.
+    #[expect(clippy::match_same_arms, reason = "each arm has its own reason")]
     fn would_name(&self, url: &ManifestUrl, discovery: Discovery, linked_from: Option<&ManifestUrl>) -> bool {
         match (discovery, linked_from) {
             (Discovery::Submitted, _) => false,

@@ -117,6 +117,7 @@ fn declarations(merged: &MergedCapability) -> Vec<DeclarationView> {
 
 #[derive(Template)]
 #[template(path = "capability.html")]
+#[expect(clippy::struct_excessive_bools, reason = "a template reads one condition from each")]
 pub(crate) struct CapabilityPage {
     frame: Frame,
     name: String,

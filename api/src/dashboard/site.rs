@@ -116,6 +116,7 @@ struct Visit {
 
 #[derive(Template)]
 #[template(path = "site.html")]
+#[expect(clippy::struct_excessive_bools, reason = "a template reads one condition from each")]
 pub(crate) struct SitePage {
     frame: Frame,
     site: String,
@@ -192,6 +193,7 @@ impl SitePage {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one member of the page a line")]
 pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     let now = context.now;
     let line = &answer.line;

@@ -87,10 +87,10 @@ impl SharedFlags {
 
     /// A sentence for errors about the database, if `DATABASE_URL` is set although a data directory was given as a flag.
     pub fn variable_note(&self) -> Option<&'static str> {
-        self.variable_note_with(database_url_variable())
+        self.variable_note_with(database_url_variable().as_deref())
     }
 
-    fn variable_note_with(&self, variable: Option<String>) -> Option<&'static str> {
+    fn variable_note_with(&self, variable: Option<&str>) -> Option<&'static str> {
         (variable.is_some() && self.data_dir.is_some() && self.database_url.is_none())
             .then_some("DATABASE_URL is set, and --data-dir does not change that: unset it to use the database of that directory")
     }
@@ -157,7 +157,7 @@ mod tests {
                 database_url: url.map(str::to_owned),
                 ..SharedFlags::default()
             };
-            flags.variable_note_with(variable.map(str::to_owned)).is_some()
+            flags.variable_note_with(variable).is_some()
         };
         let variable = Some("postgres://host/db");
         assert!(note(Some("d"), None, variable));

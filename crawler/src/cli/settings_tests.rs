@@ -68,7 +68,7 @@ fn a_crawl_that_keeps_running_has_the_typed_schedules_and_a_single_pass_refuses_
         ),
         (OperatorFlags { schedule_report: text("0 3 * * *"), ..none.clone() }, "--schedule-report"),
         (OperatorFlags { retain_feed: text("9d"), ..none.clone() }, "--retain-feed"),
-        (OperatorFlags { retain_versions: text("9d"), ..none.clone() }, "--retain-versions"),
+        (OperatorFlags { retain_versions: text("9d"), ..none }, "--retain-versions"),
     ] {
         let flags = CrawlFlags { operator, contact_email: text("me@example.org"), ..CrawlFlags::default() };
         let settings = resolved(&flags).unwrap();

@@ -123,7 +123,7 @@ async fn explain_names_the_host_that_was_not_reached() {
     fixture.file("hosts", "127.0.0.1:1 www.nobody.example\n");
     fixture.run(&["--seeds", "seeds", "--delay", "0s"]).await;
     let explained = text(&fixture.run(&["explain", "nobody.example"]).await.stdout);
-    assert!(explained.contains("\nThe last visit failed at www.nobody.example: "), "{explained}");
+    assert!(explained.contains("\nrobots.txt of www.nobody.example: could not be read"), "{explained}");
 }
 
 #[tokio::test]

@@ -201,16 +201,16 @@ impl WindowQuery<'_> {
             }
         } else if let Some(host) = named_host(text) {
             let site = host.site();
-            let owner = Term::from_field_text(fields.facet(FacetKey::Site), site.as_str());
+            let of_site = Term::from_field_text(fields.facet(FacetKey::Site), site.as_str());
             let domain = is_main_host(&site, &host).then_some(site.as_str());
             for form in [text, host.as_str()].into_iter().chain(domain) {
-                let owned = self.first_with(&[exact(form), owner.clone()])?;
+                let owned = self.first_with(&[exact(form), of_site.clone()])?;
                 if !owned.is_empty() {
                     return Ok(owned.into_iter().collect());
                 }
             }
             // the names that others chose do not match the name of a known site
-            if self.opened().searcher.doc_freq(&owner)? > 0 {
+            if self.opened().searcher.doc_freq(&of_site)? > 0 {
                 return Ok(HashSet::new());
             }
         }

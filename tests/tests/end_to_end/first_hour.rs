@@ -186,6 +186,7 @@ async fn incomplete_flags_report_what_is_missing_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "a table of commands")]
 async fn commands_say_what_they_did_and_what_is_wrong() {
     let world = world().await;
     std::fs::write(world.path("garbage.db"), "this is no database\n".repeat(100)).unwrap();
@@ -253,7 +254,7 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
     std::fs::write(world.path("empty.txt"), "# none yet\n").unwrap();
     let flags = ["--contact-email", "you@example.org", "--data-dir"];
     for (program, seeds, dir, expected) in [
-        ("crawler", "seeds.txt", "taken", "taken is a file; choose another --data-dir"),
+        ("crawler", "seeds.txt", "taken", "taken is a file; choose another with --data-dir"),
         ("agentdex", "seeds.txt", "taken", "the data directory taken is a file; choose another"),
         ("agentdex", "empty.txt", "new", "empty.txt holds no seed"),
     ] {

@@ -161,17 +161,15 @@ fn sign_up(line: &str) -> Option<&str> {
 fn is_sign_up(label: &str) -> bool {
     let words = text::words(label);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let said = match words.as_slice() {
-        [said @ .., "url" | "page" | "link" | "at"] => said,
-        said => said,
-    };
+    let mut said = words.as_slice();
+    if let [before @ .., "url" | "page" | "link" | "at"] = said {
+        said = before;
+    }
     match said {
         ["signup" | "register"] | ["sign", "up"] => true,
         ["get" | "obtain" | "create", rest @ ..] => {
-            let named = match rest {
-                ["a" | "an" | "your" | "the", named @ ..] => named,
-                named => named,
-            };
+            let article = matches!(rest, ["a" | "an" | "your" | "the", ..]);
+            let named = if article { rest.get(1..).unwrap_or_default() } else { rest };
             matches!(named, ["api", "key" | "keys" | "token"] | ["key" | "keys" | "token"])
         }
         _ => false,

@@ -239,6 +239,13 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
             manifest.features.other.entry(name.clone()).or_insert_with(|| value.clone());
         }
     }
+    complete_rules(root, draft);
+    complete_provider(root, draft);
+    complete_queries(root, draft);
+}
+
+/// Keeps short rules of use as hints.
+fn complete_rules(root: &Object<'_>, draft: &mut Draft<'_>) {
     for key in RULE_KEYS {
         let is_rule = |rule: &Value| rule.is_string() || rule.is_boolean() || rule.is_number();
         let are_rules = |rules: &&Value| match rules {
@@ -248,10 +255,8 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
         };
         let rules = root.value(key).filter(are_rules);
         let rules = rules.filter(|rules| budget::bytes_of(rules, HINT_BYTES_MAX) <= HINT_BYTES_MAX);
-        manifest.hints.extend(rules.map(|rules| ((*key).to_owned(), rules.clone())));
+        draft.manifest.hints.extend(rules.map(|rules| ((*key).to_owned(), rules.clone())));
     }
-    complete_provider(root, draft);
-    complete_queries(root, draft);
 }
 
 /// Members that list typical requests to a service.

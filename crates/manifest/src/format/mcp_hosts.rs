@@ -1,4 +1,4 @@
-//! Hosts of MCP servers in sentences: "Delegates to the find_room MCP tool exposed at mcp.shop.example."
+//! Hosts of MCP servers in sentences: "Delegates to the `find_room` MCP tool exposed at mcp.shop.example."
 
 use crate::draft::Draft;
 use crate::format::outbound::Texts;

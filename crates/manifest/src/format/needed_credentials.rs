@@ -446,7 +446,7 @@ fn keep_credentials(
         };
         let Some(known) = draft.manifest.auth.iter_mut().find(is_same) else {
             let applies_to = AppliesTo::Ids { ids };
-            draft.keep(Auth { location, name, applies_to, declared, registration, ..Auth::new(scheme) });
+            draft.keep(Auth { declared, location, name, registration, applies_to, ..Auth::new(scheme) });
             continue;
         };
         known.registration = known.registration.take().or(registration);

@@ -109,7 +109,7 @@ async fn report(
         "{}",
         json!({
             "day": day, "visits": done.visits, "first_visits": done.first_visits, "with_manifest": done.with_manifest,
-            "visits_per_s": visits_per_s, "seconds": visiting.as_secs_f64(), "lag_hours": done.lag.num_minutes() as f64 / 60.0,
+            "visits_per_s": visits_per_s, "seconds": visiting.as_secs_f64(), "lag_minutes": done.lag.num_minutes(),
             "sites_compacted": compacted, "housekeeping_seconds": housekeeping.as_secs_f64(),
             "bytes": bytes(store).await, "bytes_of_site": site.map(|space| space.bytes), "dead_rows": dead_rows,
             "autovacuums": vacuums, "feed": store.feed_head().await.unwrap().0,

@@ -37,7 +37,7 @@ impl Store {
             match path.try_exists() {
                 Ok(true) => {}
                 Ok(false) => return Err(StoreError::Missing { path: absolute() }),
-                Err(_) if path.parent().is_some_and(|dir| dir.is_file()) => {
+                Err(_) if path.parent().is_some_and(std::path::Path::is_file) => {
                     let dir = path.parent().unwrap_or(path).to_owned();
                     return Err(StoreError::DirIsFile { dir });
                 }

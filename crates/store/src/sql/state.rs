@@ -143,7 +143,7 @@ pub(super) async fn hosts_of(
         RobotsBodies::OfMainHosts => to_i64(MAIN_ROBOTS_BYTES_MAX),
     };
     let FirstHosts { max, with_manifests } =
-        first.unwrap_or(FirstHosts { max: u32::MAX, with_manifests: "[]".to_owned() });
+        first.unwrap_or_else(|| FirstHosts { max: u32::MAX, with_manifests: "[]".to_owned() });
     let hosts = hosts.bind(sites).bind(bytes_max).bind(i64::from(max));
     let hosts = hosts.bind(HostOrigin::Collected.code()).bind(with_manifests);
     Ok(decode_by(&["host", "robots"], "site", &hosts.fetch_all(&mut *connection).await?))

@@ -116,7 +116,7 @@ pub(crate) async fn parked_visit_resumes_at_its_progress(Db { store, .. }: Db) -
     assert!(store.parked_list(10).await?.is_empty());
     store.visit_park(&token, &parked(), start()).await?;
     let listed = (site("slow.example"), later(30), "Crawl-delay: 1800".to_owned());
-    assert_eq!(store.parked_idle_list(start(), 10).await?, [listed.clone()]);
+    assert_eq!(store.parked_idle_list(start(), 10).await?, std::slice::from_ref(&listed));
     assert_eq!(store.stats(start()).await?.sites_parked, 1);
     assert_eq!(store.next_due_at().await?, Some(later(30)));
     assert!(store.sites_lease(&request("w", 1, later(29)), later(29)).await?.is_empty());

@@ -311,13 +311,10 @@ pub(crate) async fn declarations_of_an_earlier_dump_are_grouped_at_the_next_visi
             continue;
         };
         let added = match table.as_str() {
-            "declaration" => continue,
+            "declaration" | "capability_search_count" => continue,
             "manifest" => 5,
             "capability" => 3,
-            "registry_entry" => 2,
-            "capability_search_count" => continue,
-            "registry_position" => 2,
-            "watch" => 2,
+            "registry_entry" | "registry_position" | "watch" => 2,
             _ => 0,
         };
         values.truncate(values.len() - added);

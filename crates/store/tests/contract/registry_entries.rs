@@ -189,20 +189,18 @@ pub(crate) async fn other_customers_do_not_replace_an_entry_at_the_host_of_its_p
     const BUY: &str = "urn:air:shop.plat.example:agents:buy";
     let at = |host: &str| listed_at(BUY, &["plat.example"], &format!("https://{host}/buy.json"));
     let [own, platform, evil] = ["shop.plat.example", "plat.example", "evil.plat.example"].map(at);
-    let mut minutes = 0;
-    for (page, expected) in [
+    for (minutes, (page, expected)) in (0..).zip([
         (vec![&evil], &evil),
         (vec![&platform], &platform),
         (vec![&evil], &platform),
         (vec![&own, &evil], &own),
         (vec![&platform, &evil], &own),
         (vec![&own], &own),
-    ] {
+    ]) {
         let page: Vec<RegistryEntry> = page.into_iter().cloned().collect();
         store.registry_page_save(REGISTRY, &page, None, later(minutes)).await?;
         let found = urls(&store, "plat.example").await?;
         assert_eq!(found, expected.url.clone().into_iter().collect::<Vec<_>>(), "after {page:?}");
-        minutes += 1;
     }
     Ok(())
 }

@@ -224,7 +224,7 @@ const FORM_PHRASES: &[&str] = &[
     "prefix: ",
 ];
 
-/// The form of a credential in a text about it: `shop_live_…` in "Keys look like `shop_live_…`." or "API key (shop_live_…)".
+/// The form of a credential in a text about it: `shop_live_…` in "Keys look like `shop_live_…`." or `API key (shop_live_…)`.
 fn form_in(text: &str) -> Option<String> {
     let text = capped(text, DESCRIPTION_CHARS_MAX);
     form_behind_phrase(text).or_else(|| open_form_in(text).map(str::to_owned))

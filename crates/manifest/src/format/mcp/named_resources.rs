@@ -1,4 +1,4 @@
-//! Resources of a server that sentences of its card name by their URIs: "resources/read of a public resource such as shop://rooms is
+//! Resources of a server that sentences of its card name by their URIs: "resources/read of a public resource such as `shop://rooms` is
 //! anonymously readable".
 
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft};

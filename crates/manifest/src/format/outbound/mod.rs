@@ -113,6 +113,16 @@ fn is_schema(names: &[&str]) -> bool {
 /// Maximum number of texts of one document that may name calls.
 const CALLING_TEXTS_MAX: usize = 500;
 
+/// The target of an address at another service, or of a schema at another site.
+fn narrowed(target: Target, names: &[&str], url: &str, draft: &Draft<'_>) -> Target {
+    let target = if is_elsewhere(names, url, draft) { target.of_another() } else { target };
+    if target.is_followed() && is_schema(names) && is_on_other_site(url, draft) {
+        target.of_schema()
+    } else {
+        target
+    }
+}
+
 /// Adds every address of a document that is not in the draft yet, and returns the texts that may name calls. Paths are resolved below
 /// `folder`, the folder of the service, if it has one. Paths of an API in sentences are resolved below `base`.
 pub(crate) fn read<'v>(
@@ -156,14 +166,7 @@ pub(crate) fn read<'v>(
         // The web page of a package is not a server.
         let is_package = target.is_none_or(Target::is_server) && package::of_page(&url).is_some();
         let target = if is_package { Some(Target::of_package()) } else { target };
-        let target =
-            target.map(|target| if is_elsewhere(names, &url, draft) { target.of_another() } else { target });
-        let is_followed = target.is_some_and(Target::is_followed);
-        let target = if is_followed && is_schema(names) && is_on_other_site(&url, draft) {
-            target.map(Target::of_schema)
-        } else {
-            target
-        };
+        let target = target.map(|target| narrowed(target, names, &url, draft));
         // The address of a part of a document leads to the whole document.
         if target.is_some_and(Target::is_followed)
             && let Some(fragment) = url.find('#')
