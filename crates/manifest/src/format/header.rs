@@ -173,6 +173,10 @@ pub(crate) const LIMIT_KEYS: &[&str] = &[
     "plans",
 ];
 
+/// Members that may contain a rate limit, separated by spaces.
+const LIMIT_BLOCKS: &str =
+    "policies policy limits usage api access authentication auth pricing endpoints capabilities safety mcp";
+
 /// Adds values that the parser of the format has not set: contact, provider, rate limit, language, date, tags.
 pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     complete_contact(root, draft);
@@ -187,22 +191,7 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
         return;
     }
     if manifest.rate_limit.is_none() {
-        let blocks = [
-            "policies",
-            "policy",
-            "limits",
-            "usage",
-            "api",
-            "access",
-            "authentication",
-            "auth",
-            "pricing",
-            "endpoints",
-            "capabilities",
-            "safety",
-            "mcp",
-        ];
-        let blocks = blocks.iter().filter_map(|key| root.object(key));
+        let blocks = LIMIT_BLOCKS.split(' ').filter_map(|key| root.object(key));
         manifest.rate_limit = std::iter::once(root.clone())
             .chain(blocks)
             .filter_map(|holder| lenient::rate_limit(holder.value_of(LIMIT_KEYS)?))
