@@ -15,6 +15,8 @@ use crate::page_size::PageSize;
 use crate::retry::retry_while_unavailable;
 use crate::seeds::SeedError;
 
+/// Maximum number of entries with too many bytes that one reading leaves out: each costs downloads of up to 16 MiB at several sizes of the page.
+const ENTRIES_LEFT_OUT_MAX: u32 = 3;
 /// How often all entries are read. Shorter than the time that the store keeps entries that are not read again.
 const WHOLE_EVERY: TimeDelta = TimeDelta::days(7);
 /// A reading that began longer ago is not continued: the store no longer keeps the entries of its first pages.
@@ -68,6 +70,8 @@ pub(crate) struct Harvest {
     is_cut: bool,
     /// Rows beyond the limit of a site.
     left_out_of_sites: u64,
+    /// Number of pages of one entry with too many bytes.
+    entries_left_out: u32,
 }
 
 impl Harvest {
@@ -122,6 +126,7 @@ impl Harvest {
             failures: 0,
             is_cut: false,
             left_out_of_sites: 0,
+            entries_left_out: 0,
         }
     }
 
@@ -154,6 +159,12 @@ impl Harvest {
     pub(crate) const fn reduce_page_size(&mut self, smaller: PageSize) {
         self.page_size = smaller;
         self.may_have_gaps = true;
+    }
+
+    /// Whether one more entry with too many bytes may be left out.
+    pub(crate) fn leave_out_entry(&mut self) -> bool {
+        self.entries_left_out += 1;
+        self.entries_left_out <= ENTRIES_LEFT_OUT_MAX
     }
 
     /// Whether entries between pages may be missing.

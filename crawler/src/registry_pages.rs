@@ -240,7 +240,9 @@ async fn fetch<R: PagedRegistry>(
             return fetched;
         }
         let Some(smaller) = harvest.page_size().reduced() else {
-            let Some(after) = token.and_then(next_number) else { return fetched };
+            let Some(after) = token.and_then(next_number).filter(|_| harvest.leave_out_entry()) else {
+                return fetched;
+            };
             tracing::warn!(url = %request.url, "an entry of a registry has too many bytes: it is left out");
             return Ok((Some(after), Page { is_empty: true, seeds: Vec::new(), entries: Vec::new() }));
         };

@@ -362,6 +362,20 @@ async fn an_entry_with_too_many_bytes_does_not_hide_the_entries_after_it() {
     assert_eq!(listed(&crawl).await, [1, 2, 9], "nothing is removed");
 }
 
+/// A publisher lists many entries of 17 MiB.
+#[tokio::test]
+async fn a_reading_leaves_out_at_most_three_entries_with_too_many_bytes() {
+    let long = || Answer::json(format!(r#"{{"items":[],"x":"{}"}}"#, "x".repeat(17 * 1_024 * 1_024)));
+    let mut pages = vec![page(&[agent(1)], Some("7"))];
+    pages.extend((0..6).map(|_| long()));
+    pages.push(page(&[agent(2)], None));
+    let crawl = crawl(ard(), pages).await;
+    read_before(&crawl, AGENTS, &[9], 8).await;
+    assert!(!refused(&crawl).await.is_empty());
+    assert_eq!(queries(&crawl)[3..], [7, 8, 9, 10].map(|page| format!("pageSize=1&pageToken={page}")));
+    assert_eq!(listed(&crawl).await, [1, 9], "nothing is removed");
+}
+
 /// Even a page of one entry is too long, or the registry fails at this page for good.
 #[tokio::test]
 async fn a_page_that_fails_in_three_readings_is_given_up() {

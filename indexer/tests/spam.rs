@@ -11,7 +11,7 @@ use std::path::Path;
 use chrono::{DateTime, TimeDelta, Utc};
 use indexer::follow::{self, Mode};
 use indexer::{Hit, IndexBuilder, IndexConfig, SearchRequest, Searcher};
-use manifest::model::Link;
+use manifest::model::{Format, Link};
 use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl, Publisher};
 use serde_json::{Value, json};
 use store::{FeedPosition, Store, StoredManifest};
@@ -124,8 +124,12 @@ fn a_look_alike_has_the_name_of_an_older_publisher() {
 
     let mut linking = old;
     linking.manifest.links = vec![Link::new("related", "https://harb0urbank.example/".to_owned(), None)];
-    let (_dir, searcher) = index(&[linking, web[1].clone()]);
-    assert!(spam(&searcher).is_empty(), "a site of the publisher itself");
+    let mut listing = linking.clone();
+    listing.manifest.detection.format = Format::Ard;
+    for own in [linking, listing] {
+        let (_dir, searcher) = index(&[own, web[1].clone()]);
+        assert!(spam(&searcher).is_empty(), "a site of the publisher itself");
+    }
     let few = site("harbourbank.example", "Harbour Bank", 0, &[("balance", "Shows a balance.")]);
     let (_dir, searcher) = index(&[few, web[1].clone()]);
     assert!(spam(&searcher).is_empty(), "not known");
@@ -281,6 +285,10 @@ fn siblings_link_to_each_other_and_have_the_same_texts() {
     assert_eq!(spam(&searcher), BTreeMap::from(expected));
     let (_dir, searcher) = index(&[ring(1, FORECAST, &[2]), ring(2, FORECAST, &[1])]);
     assert!(spam(&searcher).is_empty(), "two domains of one publisher");
+    let mut catalog = ring(1, FORECAST, &[2, 3]);
+    catalog.manifest.detection.format = Format::Ard;
+    let (_dir, searcher) = index(&[catalog, ring(2, FORECAST, &[1]), ring(3, FORECAST, &[1])]);
+    assert!(spam(&searcher).is_empty(), "a catalog lists the sites of others");
 }
 
 /// A visit that finds this manifest.

@@ -250,7 +250,9 @@ fn server_card(manifest: &Manifest) -> Option<ManifestUrl> {
     let mut servers = manifest.interfaces.iter().filter(|known| known.protocol == Protocol::Mcp);
     let endpoint = ManifestUrl::parse(servers.find_map(|known| known.url.as_deref())?).ok()?;
     let card = format!("{}{SERVER_CARD_PATH}", endpoint.as_str().trim_end_matches('/'));
-    let is_usable = endpoint.site() == manifest.url.site() && !endpoint.as_str().contains(['?', '{']);
+    let is_usable = endpoint.site() == manifest.url.site()
+        && !endpoint.as_str().contains(['?', '{'])
+        && !endpoint.as_str().contains("%7B");
     let is_linked = || manifest.links.iter().any(|link| link.follow.is_some() && link.url == card);
     if !is_usable || is_linked() {
         return None;

@@ -162,7 +162,9 @@ impl SpamSites {
         let mut groups = Groups::default();
         for (one, other) in std::mem::take(&mut self.linked) {
             let (Some(of_one), Some(of_other)) = (all.facts(one)?, all.facts(other)?) else { continue };
-            if !of_one.links.contains(&of_other.site) || !of_other.links.contains(&of_one.site) {
+            let links_to =
+                |one: &PublisherFacts, other: &PublisherFacts| one.links_of_service.contains(&other.site);
+            if !links_to(&of_one, &of_other) || !links_to(&of_other, &of_one) {
                 continue;
             }
             self.linked.insert((one, other));
@@ -326,6 +328,7 @@ mod tests {
             listing: Listing::default(),
             listings: Vec::new(),
             links: BTreeSet::new(),
+            links_of_service: BTreeSet::new(),
             sketches: BTreeSet::new(),
         }
     }

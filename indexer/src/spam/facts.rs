@@ -53,7 +53,10 @@ pub(crate) struct PublisherFacts {
     /// The listings of the other manifests of the site.
     #[serde(skip)]
     pub(crate) listings: Vec<Listing>,
+    /// The other sites that its documents link to, which are its own or those that it lists.
     pub(crate) links: BTreeSet<SiteName>,
+    /// The links among these that are not entries of a catalog or a list, which may be about the sites of others.
+    pub(crate) links_of_service: BTreeSet<SiteName>,
     pub(crate) sketches: BTreeSet<u64>,
 }
 
@@ -79,6 +82,7 @@ impl PublisherFacts {
         let (own_names, has_own_name) = own_names(stored);
         let sketches: BTreeSet<u64> = sketches.collect();
         let (site, is_at_domain) = (manifest.url.site(), stored.publisher == Publisher::Site);
+        let is_service = manifest.format().describes_one_service();
         let customer = (!is_at_domain).then(|| customer_of(&manifest.url.host(), &site).to_owned());
         Some(Self {
             site,
@@ -92,7 +96,11 @@ impl PublisherFacts {
             has_own_name,
             listing: Listing { names, words },
             listings: Vec::new(),
-            links: links(stored),
+            links: sites_of(links(stored).chain(stored.manifest.provider.url.as_deref()), stored),
+            links_of_service: sites_of(
+                links(stored).filter(|_| is_service).chain(stored.manifest.provider.url.as_deref()),
+                stored,
+            ),
             sketches: sketches.into_iter().take(SKETCHES_MAX).collect(),
         })
     }
@@ -114,6 +122,7 @@ impl PublisherFacts {
         self.listings.push(other.listing);
         self.listings.extend(other.listings);
         self.links.extend(other.links);
+        self.links_of_service.extend(other.links_of_service);
         let sketches = std::mem::take(&mut self.sketches).into_iter().chain(other.sketches);
         self.sketches = sketches.collect::<BTreeSet<u64>>().into_iter().take(SKETCHES_MAX).collect();
     }
@@ -172,15 +181,16 @@ fn pairs(words: &[String]) -> Vec<String> {
     words.windows(2).map(|pair| pair.join(" ")).collect()
 }
 
-/// The other sites that a document links to. Catalogs and lists link to the sites of others, so only their provider counts.
-fn links(stored: &StoredManifest) -> BTreeSet<SiteName> {
+/// The addresses that a document links to.
+fn links(stored: &StoredManifest) -> impl Iterator<Item = &str> {
     let manifest = &stored.manifest;
-    let own = manifest.url.site();
-    let is_list = !manifest.format().describes_one_service();
     let links = manifest.links.iter().map(|link| link.url.as_str());
-    let interfaces = manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref());
-    let of_service = links.chain(interfaces).filter(|_| !is_list);
-    let addresses = of_service.chain(manifest.provider.url.as_deref());
+    links.chain(manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref()))
+}
+
+/// The other sites at these addresses.
+fn sites_of<'s>(addresses: impl Iterator<Item = &'s str>, stored: &StoredManifest) -> BTreeSet<SiteName> {
+    let own = stored.manifest.url.site();
     let sites =
         addresses.take(ADDRESSES_READ_MAX).filter_map(|url| Some(ManifestUrl::parse(url).ok()?.site()));
     let mut found = BTreeSet::new();
