@@ -371,7 +371,7 @@ async fn a_reading_leaves_out_at_most_three_entries_with_too_many_bytes() {
     pages.push(page(&[agent(2)], None));
     let crawl = crawl(ard(), pages).await;
     read_before(&crawl, AGENTS, &[9], 8).await;
-    assert!(!refused(&crawl).await.is_empty());
+    crawl.pass().await;
     assert_eq!(queries(&crawl)[3..], [7, 8, 9, 10].map(|page| format!("pageSize=1&pageToken={page}")));
     assert_eq!(listed(&crawl).await, [1, 9], "nothing is removed");
 }
