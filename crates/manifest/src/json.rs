@@ -72,8 +72,16 @@ fn not_json(text: &str, error: &serde_json::Error) -> NotJson {
     let offset =
         if at_end { text.len() } else { (before + error.column().saturating_sub(1)).min(text.len()) };
     let reason = error.to_string();
-    let reason = in_words(reason.split(" at line ").next().unwrap_or(&reason)).to_owned();
-    NotJson { offset, reason }
+    let reason = match text.get(offset..) {
+        Some(rest) if is_comment(rest) => "there is a comment, and JSON has no comments",
+        _ => in_words(reason.split(" at line ").next().unwrap_or(&reason)),
+    };
+    NotJson { offset, reason: reason.to_owned() }
+}
+
+/// Whether a text begins with a comment of JSON5 or JavaScript.
+pub(crate) fn is_comment(text: &str) -> bool {
+    ["//", "/*"].iter().any(|begin| text.starts_with(begin))
 }
 
 /// What is wrong, for a person who wrote the document. Reasons of the parser that are not listed are clear already.
@@ -349,6 +357,8 @@ mod tests {
             ("[\"a", 3, "the document ends before the closing quote of a text"),
             ("{\"a\":", 5, "the document ends where a value is missing"),
             ("{a: 1}", 1, "a name has no double quotes"),
+            ("{\"a\": 1, // b\n}", 9, "there is a comment, and JSON has no comments"),
+            ("[1 /* b */]", 3, "there is a comment, and JSON has no comments"),
             ("[trua]", 4, "there is a word without double quotes"),
             ("[yes]", 1, "there is no value, or a text without double quotes"),
             ("[\"a\nb\"]", 4, "there is a line break or another control character in a text"),

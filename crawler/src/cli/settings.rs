@@ -30,7 +30,7 @@ use crate::crontab::Crontab;
 use crate::groups::LEASE_FLOOR;
 use crate::output::OutputFormat;
 use crate::schedule::Schedules;
-use egress::{Contact, Reach};
+use egress::{Contact, ContactError, Reach};
 use runtime::ReaderProgram;
 
 /// Default schedule of housekeeping: once an hour, a little after the hour.
@@ -423,9 +423,17 @@ fn mode(flags: &CrawlFlags, file: &ConfigFile) -> Result<Mode, UsageError> {
 }
 
 fn contact(flags: &CrawlFlags, file: &ConfigFile) -> Result<Contact, UsageError> {
-    let url = flags.contact_url.as_deref().or(file.crawler.contact_url.as_deref());
-    let email = flags.contact_email.as_deref().or(file.crawler.contact_email.as_deref());
-    Contact::parse(url, email).map_err(|error| UsageError(error.to_string()))
+    let (flag, in_file) = (flags.contact_url.as_deref(), file.crawler.contact_url.as_deref());
+    let url = given("--contact-url", flag, in_file, file);
+    let (flag, in_file) = (flags.contact_email.as_deref(), file.crawler.contact_email.as_deref());
+    let email = given("--contact-email", flag, in_file, file);
+    Contact::parse(url.value, email.value).map_err(|error| {
+        let name = match &error {
+            ContactError::Url(_) => &url.name,
+            ContactError::Email(_) => &email.name,
+        };
+        UsageError(format!("{name}: {error}"))
+    })
 }
 
 fn rate(given: &Given<u32>) -> Result<NonZeroU32, UsageError> {

@@ -32,7 +32,10 @@ fn reports_wrong_values_in_one_sentence_with_the_flag() {
         ),
         (CrawlFlags { hosts: Some("/nowhere/hosts".into()), ..CrawlFlags::default() }, "--hosts"),
         (CrawlFlags { daemon: true, ..CrawlFlags::default() }, "--contact-url"),
-        (CrawlFlags { contact_email: text("me"), ..CrawlFlags::default() }, "e-mail"),
+        (
+            CrawlFlags { contact_email: text("me"), ..CrawlFlags::default() },
+            "--contact-email: \"me\" is not an e-mail",
+        ),
         (CrawlFlags { seeds: vec!["https://10.0.0.1/list".into()], ..CrawlFlags::default() }, "--seeds"),
         (
             with(OperatorFlags { name_servers: vec!["ns.example".into()], ..OperatorFlags::default() }),

@@ -1,6 +1,7 @@
-//! Reads dumps of certificate-transparency logs in JSON: one document, or one object per line, as crt.sh and certstream write them.
+//! Reads names from JSON: an array of names, or a dump of a certificate-transparency log, as one document or one object per line, as crt.sh
+//! and certstream write them.
 //!
-//! The names of certificates are the strings under a few known members, at any depth. The text is scanned byte by byte, so a
+//! The names of certificates are the strings under a few known members, at any depth; strings before the first member are names, too. The text is scanned byte by byte, so a
 //! dump of any size or depth takes the memory of one string.
 
 use std::io::{self, BufRead, Bytes};
@@ -15,7 +16,7 @@ const STRING_BYTES_MAX: usize = 64 * 1024;
 pub(super) fn each_name(source: impl BufRead, mut each: impl FnMut(&str)) -> io::Result<()> {
     let mut bytes = source.bytes();
     // the last string, and whether it or an earlier one is the name of such a member
-    let (mut last, mut is_name) = (None::<String>, false);
+    let (mut last, mut is_name) = (None::<String>, true);
     while let Some(byte) = bytes.next().transpose()? {
         match byte {
             b'"' => {
@@ -73,6 +74,15 @@ mod tests {
         let text = r#"[{"issuer_name":"C=US, O=\"CA\", names","common_name":"a.example","name_value":"a.example\n*.b.example","id":7},
             {"common_name":"c.example"}]"#;
         assert_eq!(names(text), ["a.example", "a.example", "*.b.example", "c.example"]);
+    }
+
+    #[test]
+    fn reads_an_array_of_names() {
+        assert_eq!(names(r#" ["a.example", "b.example"] "#), ["a.example", "b.example"]);
+        assert_eq!(
+            names(r#"["a.example", {"x": "c.example", "names": ["d.example"]}]"#),
+            ["a.example", "d.example"]
+        );
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Kind {
             Self::WebPage => "web page",
             Self::Archive => "zip archive",
             Self::Xml => "XML",
-            Self::Certificates => "certificates",
+            Self::Certificates => "JSON",
             Self::CommonCrawl => "Common Crawl",
             Self::Markdown => "links",
         }

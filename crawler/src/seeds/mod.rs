@@ -472,7 +472,9 @@ fn split_rank(content: &str) -> (Option<u32>, &str) {
     let ranked = content
         .split_once([',', '\t', ';'])
         .and_then(|(rank, name)| Some((rank.trim().parse().ok()?, name.trim())));
-    ranked.map_or((None, content), |(rank, name)| (Some(rank), name))
+    let (rank, name) = ranked.map_or((None, content), |(rank, name)| (Some(rank), name));
+    // exports of tables have quotes
+    (rank, name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name))
 }
 
 fn parse_host(name: &str, scope: SiteScope) -> Result<Seed, NameError> {

@@ -321,7 +321,7 @@ fn reads_certificates_and_their_wildcards() {
     let crt_sh = br#"[{"common_name":"a.example","name_value":"*.b.example\na.example"}]"#;
     let (hosts, report) = read_named("dump.json", crt_sh);
     assert_eq!(hosts, ["a.example", "b.example"]);
-    assert_eq!((report.duplicates, report.sources[0].kind, report.sources[0].names), (1, "certificates", 3));
+    assert_eq!((report.duplicates, report.sources[0].kind, report.sources[0].names), (1, "JSON", 3));
     let (hosts, _) = read_named("names.txt", b"*.c.example\nd.example\n");
     assert_eq!(hosts, ["c.example", "d.example"]);
 }

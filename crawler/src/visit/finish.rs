@@ -1,5 +1,6 @@
 //! Ends a visit: determines the status of the site, what changed, and the time of the next visit.
 
+use chrono::{DateTime, Utc};
 use policy::schedule::{self, ManifestPresence, NextVisit, NextVisitReason, SiteHistory};
 use policy::{Seed, VisitEnd};
 use store::VisitRecord;
@@ -56,7 +57,7 @@ impl Visit<'_> {
             ended_at: now,
             end,
             status,
-            next_visit: store::NextVisit { at: next.at, reason: in_words(&next) },
+            next_visit: store::NextVisit { at: next.at, reason: in_words(&next, history.not_before) },
             robots: robots.into_values().map(|record| *record).collect(),
             fetches: fetched.into_iter().map(Fetched::into_record).collect(),
             changed_any,
@@ -104,7 +105,8 @@ impl Visit<'_> {
     }
 }
 
-fn in_words(next: &NextVisit) -> String {
+/// The reason for the time of the next visit. `not_before` is the time that the site asked for.
+fn in_words(next: &NextVisit, not_before: Option<DateTime<Utc>>) -> String {
     use NextVisitReason as Reason;
     match next.reason {
         Reason::ChangeRate => "as often as its manifests change",
@@ -117,6 +119,9 @@ fn in_words(next: &NextVisit) -> String {
         Reason::RobotsUnreachable => "robots.txt could not be read",
         Reason::RobotsDenied => "robots.txt forbids everything",
         Reason::Blocked => "it denies access",
+        Reason::RetryAfter if not_before.is_some_and(|asked_for| next.at > asked_for) => {
+            "it asked for a delay (Retry-After), not for the first time in a row, so the interval is longer"
+        }
         Reason::RetryAfter => "it asked for a delay (Retry-After)",
         Reason::OverBudget => "the day's budget of requests is used up",
         Reason::Resumed => "the visit continues",
@@ -127,4 +132,19 @@ fn in_words(next: &NextVisit) -> String {
         Reason::Rest => "a host that the last visit skipped because of its delay may be requested again",
     }
     .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    #[test]
+    fn a_delay_that_is_longer_than_the_site_asked_for_has_its_own_reason() {
+        let asked_for = clock::now();
+        let reason = |at| in_words(&NextVisit { at, reason: NextVisitReason::RetryAfter }, Some(asked_for));
+        assert_eq!(reason(asked_for), "it asked for a delay (Retry-After)");
+        assert!(reason(asked_for + TimeDelta::hours(1)).ends_with("so the interval is longer"));
+    }
 }

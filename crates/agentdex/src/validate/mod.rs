@@ -202,6 +202,9 @@ pub(crate) fn run(
 
 fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    if name.is_empty() {
+        bail!("the name of the document is empty: name a file, a URL, or - for standard input");
+    }
     if name == "-" {
         std::io::stdin()
             .take(DOCUMENT_BYTES_MAX + 1)
@@ -230,15 +233,15 @@ fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Names of documents besides `*.json`.
-const OTHER_DOCUMENTS: [&str; 3] = ["agents.txt", "llms.txt", "api-catalog"];
+const OTHER_DOCUMENTS: [&str; 6] = ["agents.txt", "llms.txt", "ai.txt", "api-catalog", "'*.yaml'", "'*.yml'"];
 
-/// What to write to check the documents in a directory. `xargs` fails if one of the checks fails.
+/// What to write to check the documents in a directory. `xargs` fails if one of the checks fails, and runs none if there is no document.
 fn directory_advice(name: &str) -> String {
     let dir = settings::escape::shell_word(name);
     let others = OTHER_DOCUMENTS.map(|name| format!(" -o -name {name}")).concat();
     format!(
         "{name} is a directory, and one document is checked at a time; for each document in it: \
-         find {dir} -type f '(' -name '*.json'{others} ')' -print0 | xargs -0 -n 1 agentdex validate"
+         find {dir} -type f '(' -name '*.json'{others} ')' -print0 | xargs -0 -r -n 1 agentdex validate"
     )
 }
 

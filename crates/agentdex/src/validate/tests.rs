@@ -53,9 +53,11 @@ fn a_directory_is_refused_with_the_command_for_its_files() {
     let (_, command) = command.split_once(": ").unwrap();
     let command = command.replace("agentdex validate", "grep -c valid");
     let run = || std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
+    assert!(run().status.success() && run().stdout.is_empty(), "a directory without documents");
     let paths = policy::plan::PATHS.iter().map(|slot| slot.path).filter(|path| *path != "/");
     let names = paths.map(|path| path.rsplit('/').next().unwrap());
     let names: std::collections::BTreeSet<&str> = names.collect();
+    let names: Vec<&str> = names.into_iter().chain(["openapi.yaml", "api.yml"]).collect();
     for name in &names {
         std::fs::write(dir.path().join(name), "valid").unwrap();
     }

@@ -31,7 +31,9 @@ pub(crate) fn syntax(text: &str, path: &str) -> Syntax {
     match text.trim_start().chars().next() {
         Some('{') => Syntax::Json,
         Some('[') if !is_text_file || is_bracketed_json(text) => Syntax::Json,
-        Some('"' | '0'..='9' | '-') if !is_text_file && serde_json::from_str::<IgnoredAny>(text).is_ok() => {
+        Some('"' | '0'..='9' | '-' | 't' | 'f' | 'n')
+            if !is_text_file && serde_json::from_str::<IgnoredAny>(text).is_ok() =>
+        {
             Syntax::Json
         }
         _ => Syntax::Text,

@@ -1,5 +1,6 @@
 //! Detects documents that are not JSON: agents.txt in its grammars, llms.txt, ai.txt, OpenAPI in YAML.
 
+use crate::json::is_comment;
 use crate::model::{Detection, Format, Strength};
 
 use super::candidate::detected;
@@ -28,8 +29,14 @@ pub(crate) fn text(text: &str, path: &str) -> Detection {
             detected(Format::LlmsTxt, Strength::Weak, "a Markdown title and lists of links".to_owned())
         }
         _ if expects_json(name) => {
-            let kind = if text.contains('\0') { "binary data" } else { "plain text" };
-            detected(Format::Malformed, Strength::Strong, format!("{kind} where {name} has to be JSON"))
+            let evidence = if text.contains('\0') {
+                format!("binary data where {name} has to be JSON")
+            } else if is_comment(text.trim_start()) {
+                "the document begins with a comment, and JSON has no comments".to_owned()
+            } else {
+                format!("plain text where {name} has to be JSON")
+            };
+            detected(Format::Malformed, Strength::Strong, evidence)
         }
         _ => detected(Format::Unrelated, Strength::Weak, "a text of no known kind".to_owned()),
     }
