@@ -211,6 +211,7 @@ pub(crate) fn unknown(name: SiteName) -> SiteState {
         hints: Vec::new(),
         not_before: None,
         is_submitted: false,
+        is_checked: false,
         claim: None,
     }
 }

@@ -5,7 +5,7 @@ use askama::Template;
 use chrono::{DateTime, Utc};
 use manifest::model::PolicyChoice;
 use manifest::{Format, ManifestUrl, NamedBy};
-use policy::{FetchOutcome, Status};
+use policy::FetchOutcome;
 use serde_json::json;
 use store::{FetchReport, NextVisit, VisitReport};
 
@@ -22,7 +22,7 @@ use super::site_profile::{
     quality, schemes,
 };
 use super::site_robots;
-use super::site_state::{SuspendedView, being_visited, is_due, next_visit, status};
+use super::site_state::{SuspendedView, being_visited, is_due, is_waiting, next_visit, status};
 use super::time::Moment;
 use super::use_it::clients::Client;
 use super::{icons, labels, links};
@@ -244,7 +244,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| shown_url(&r.url)).collect(),
         findings_words: more(findings as u64, "thing to fix", "things to fix"),
         being_visited: being_visited(answer),
-        is_waiting: line.status == Status::Pending && answer.visits_total == 0 && !answer.is_being_visited,
+        is_waiting: is_waiting(answer),
         is_due: is_due(answer, now) && !answer.is_being_visited,
         diagnosis: site_diagnosis::of(answer),
         recheck_wait: wait_after(line.last_visit_at, now).map(|seconds| (seconds, wait_words(seconds))),

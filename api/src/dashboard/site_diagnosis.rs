@@ -46,6 +46,7 @@ fn diagnosis(
     site: &str,
 ) -> Diagnosis {
     match end {
+        VisitEnd::RobotsDenied if unread_robots.is_some() => robots_denied(unread_robots),
         VisitEnd::RobotsDenied => Diagnosis {
             lines: Some(ROBOTS_THAT_ALLOWS),
             ..Diagnosis::new(
@@ -87,7 +88,8 @@ fn diagnosis(
 
 fn unread_robots(answer: &SiteAnswer) -> Option<UnreadRobots> {
     let verdicts = answer.hosts.iter().filter_map(|host| host.robots.as_ref());
-    let mut unread = verdicts.filter(|robots| robots.kind == RobotsKind::Unreachable);
+    let mut unread =
+        verdicts.filter(|robots| matches!(robots.kind, RobotsKind::Unreachable | RobotsKind::Denied));
     unread.next().map(|robots| UnreadRobots { http_status: robots.http_status })
 }
 
@@ -97,6 +99,15 @@ fn robots_unreadable(robots: Option<UnreadRobots>) -> Diagnosis {
     Diagnosis::new(
         format!("Its robots.txt could not be read{status}. Nothing else is requested before it."),
         "Answer /robots.txt with status 200, or with 404 if there is none.",
+    )
+}
+
+fn robots_denied(robots: Option<UnreadRobots>) -> Diagnosis {
+    let status = robots.and_then(|robots| robots.http_status);
+    let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+    Diagnosis::new(
+        format!("The server denies access to robots.txt{status}. Nothing else is requested before it."),
+        "If this is intended, nothing needs to be done. To be listed here, answer /robots.txt with status 200, or with 404 if there is none.",
     )
 }
 
@@ -139,6 +150,10 @@ mod tests {
         let why = |end, unread, formats: &[Format]| diagnosis(end, unread, formats, "a.example").why;
         for (found, expected) in [
             (why(VisitEnd::RobotsDenied, None, &[]), "robots.txt forbids"),
+            (
+                why(VisitEnd::RobotsDenied, Some(UnreadRobots { http_status: Some(401) }), &[]),
+                "denies access to robots.txt (HTTP 401)",
+            ),
             (
                 why(VisitEnd::RobotsUnreachable, Some(UnreadRobots { http_status: None }), &[]),
                 "could not be read. Nothing else",

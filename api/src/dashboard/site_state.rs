@@ -38,10 +38,18 @@ pub(super) fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'stat
             return (format!("{}not readable", fetched.unwrap_or_default()), Status::Invalid.as_str());
         }
         _ if answer.is_being_visited => "being visited",
-        (Status::Pending, 0) => "waiting for its first visit",
+        (Status::Pending, 0) if is_waiting(answer) => "waiting for its first visit",
+        (Status::Pending, 0) => "known, without a planned visit",
         _ => known,
     };
     (words.to_owned(), class)
+}
+
+/// Whether the first visit of a site is planned and has not begun. Hosts of lists and registries are known without a planned visit.
+pub(super) fn is_waiting(answer: &SiteAnswer) -> bool {
+    let line = &answer.line;
+    let is_new = line.status == Status::Pending && answer.visits_total == 0;
+    is_new && line.next_visit_at.is_some() && !answer.is_being_visited
 }
 
 /// The progress of the current visit.

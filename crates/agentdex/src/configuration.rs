@@ -94,7 +94,7 @@ pub(crate) fn crawl_command(shared: &SharedFlags, crawl: &CrawlFlags) -> String 
 fn of_crawl(settings: Settings, file: Option<&Path>) -> Checked {
     let seeds = &settings.crawl.seeds;
     if seeds.is_empty() {
-        let why = "there are no seeds: set `seeds` in [crawler], or name them with --seeds";
+        let why = "there are no seeds, and without them only the sites of an earlier crawl are visited: set `seeds` in [crawler], or name them with --seeds";
         let obstacles = file.map(|_| why.to_owned()).into_iter().collect();
         return Checked { obstacles, ..Checked::default() };
     }

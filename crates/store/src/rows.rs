@@ -116,6 +116,7 @@ impl TryFrom<StateRow> for SiteState {
             hints: Vec::new(),
             not_before: None,
             is_submitted: false,
+            is_checked: false,
             claim: None,
         })
     }

@@ -9,8 +9,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use manifest::Host;
 use policy::FetchOutcome;
+use policy::claim::{self, Claim};
 use policy::delay::{Scope, day_of};
-use policy::plan::{FullTableReason, PathPlan, PlannedPath, Remaining};
+use policy::plan::{PathPlan, PlannedPath, Remaining};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsFile};
 use policy::{RobotsCause, RobotsKind, VisitEnd};
 use serde::Serialize;
@@ -21,7 +22,7 @@ use store::{
 
 use super::commands::site_under_any_scheme;
 use super::duration;
-use super::paths::why_left;
+use super::paths::{why_left, why_requested};
 use super::report::{counted, plural, requests_in_words};
 use crate::clock;
 use crate::output::{self, OutputFormat};
@@ -131,7 +132,7 @@ impl NextPaths {
         let reason = match (early, plan.remaining) {
             (Some(end), _) => format!("the last visit ended early: {}", end.description()),
             (None, Remaining::Requested(reason)) => {
-                format!("the next visit requests them since {}", in_words(reason))
+                format!("the next visit requests them since {}", why_requested(reason))
             }
             (None, remaining) => why_left(remaining),
         };
@@ -152,16 +153,6 @@ impl NextPaths {
             );
         }
         lines
-    }
-}
-
-fn in_words(reason: FullTableReason) -> &'static str {
-    match reason {
-        FullTableReason::Submitted => "the site was submitted or checked",
-        FullTableReason::UrlNamed => "a seed names a URL of the site",
-        FullTableReason::ManifestKnown | FullTableReason::ManifestFound => "the site has a manifest",
-        FullTableReason::Agentmap => "its robots.txt has an Agentmap line",
-        FullTableReason::Linked => "the site links to a document",
     }
 }
 
@@ -201,6 +192,7 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
         lines.push(format!("The last visit failed at {host}: {}", visit.end.description()));
     }
     lines.push(next_visit(report));
+    lines.extend(report.state.claim.as_ref().map(claim_line));
     lines.extend(parked_plan(&report.state).iter().map(parked_line));
     if let Some(until) = report.state.not_before.filter(|until| *until > clock::now()) {
         lines.push(format!("The site asked for a delay until {} (Retry-After).", time(until)));
@@ -244,6 +236,14 @@ fn next_visit(report: &SiteReport) -> String {
         (Some(at), None) => format!("Next visit: {}, {}", time(at), from_now(at)),
         (None, _) => "No visit is planned.".to_owned(),
     }
+}
+
+/// The result of the last check of the site's owner. The requests of the check are not among the listed requests of a visit.
+fn claim_line(claim: &Claim) -> String {
+    let finding = claim.finding.as_deref().unwrap_or("not checked yet");
+    let at = claim.checked_at.map(|at| format!(", on {}", time(at))).unwrap_or_default();
+    let file = claim::FILE_PATH;
+    format!("Claim: {finding}{at}. A check reads TXT records, and requests {file} if they have no proof.")
 }
 
 /// What a parked visit has requested, and what it requests next.
@@ -497,6 +497,8 @@ fn time(at: DateTime<Utc>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use policy::plan::FullTableReason;
+
     use super::*;
 
     #[test]
@@ -576,7 +578,7 @@ mod tests {
             ),
             (&unlikely, Some(VisitEnd::Completed), "about one site in 1529 has a manifest there"),
             (&unlikely, None, "about one site in 1529 has a manifest there"),
-            (&submitted, Some(VisitEnd::NothingNew), "since the site was submitted or checked"),
+            (&submitted, Some(VisitEnd::NothingNew), "since the site was submitted"),
         ] {
             let reason = NextPaths::of(plan, last_end).reason;
             assert!(reason.contains(words), "{reason}");

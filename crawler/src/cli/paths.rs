@@ -1,6 +1,6 @@
 //! `paths`: the path table in request order, what was found under each path, and which visit requests it.
 
-use policy::plan::Remaining;
+use policy::plan::{FullTableReason, Remaining};
 use store::Store;
 
 use crate::output::{self, OutputFormat};
@@ -55,10 +55,20 @@ fn chance_in_words(chance_ppm: u32) -> String {
     }
 }
 
+/// Why a visit requests every path that was never requested, as the end of a sentence with "since".
+pub(super) fn why_requested(reason: FullTableReason) -> &'static str {
+    match reason {
+        FullTableReason::Submitted => "the site was submitted",
+        FullTableReason::Checked => "the operator checks the site",
+        FullTableReason::UrlNamed => "a seed names a URL of the site",
+        FullTableReason::ManifestKnown | FullTableReason::ManifestFound => "the site has a manifest",
+        FullTableReason::Agentmap => "its robots.txt has an Agentmap line",
+        FullTableReason::Linked => "the site links to a document",
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use policy::plan::FullTableReason;
-
     use super::*;
 
     #[test]

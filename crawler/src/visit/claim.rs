@@ -10,6 +10,7 @@
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl, is_main_host};
 use policy::claim::{self, CheckResult, Claim, ClaimAuthority, Proof};
+use policy::key::{KeyHash, KeyKind};
 use policy::{BodyKind, FetchOutcome, NextStep, VisitEnd};
 use store::SiteState;
 
@@ -143,6 +144,11 @@ fn of_file(
         (FetchOutcome::Found, _) if !is_own(site, fetched) => {
             format!("redirects to a URL other than {} of {domain} or www.{domain}", claim::FILE_PATH)
         }
+        (FetchOutcome::Found, _) if has_key(fetched) => {
+            "has a key, which is a secret and now public: request a new key, and publish its line, which begins \
+             with agentdex-claim="
+                .to_owned()
+        }
         (FetchOutcome::Found, _) => {
             format!("has no token of this instance for {domain}, or has other text than tokens and comments")
         }
@@ -150,6 +156,14 @@ fn of_file(
         (outcome, None) => format!("could not be used ({})", outcome.label()),
     };
     CheckResult::Nothing { reason: format!("{record}; {} {file}", claim::FILE_PATH) }
+}
+
+/// Whether the file has the key of an owner, which must not be published.
+fn has_key(fetched: &Fetched) -> bool {
+    let text = fetched.body.as_ref().map(|body| String::from_utf8_lossy(&body.0));
+    text.is_some_and(|text| {
+        text.split_whitespace().any(|word| KeyHash::of_key(KeyKind::Owner, word).is_some())
+    })
 }
 
 /// The reason why the TXT records prove no key. `records` is their number, if the name servers answered.

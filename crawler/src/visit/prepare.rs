@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl, SiteName, is_main_host};
 use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
 use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Seed, Status, take_turns};
-use store::{Hint, HostOrigin, HostState, PathSlots, ResourceState, SiteState};
+use store::{Hint, HostOrigin, HostState, PathCheck, PathSlots, ResourceState, SiteState};
 
 use super::claim;
 use super::known_documents::{
@@ -259,11 +259,15 @@ fn plan_of(
     let present: HashSet<u8> = manifests_at(site, host)
         .filter_map(|known| Some(plan::find(&known.url.path_and_query())?.slot))
         .collect();
+    let today = plan::day_number(crate::clock::now());
     // a site has one list of path checks, for one host; at the other hosts, paths take turns from visit to visit
     let turn = Seed::of(host.as_str()).below(PATH_TURNS) + PATHS_IN_A_TURN * u64::from(site.visits);
     let last = |slot: u8| {
         let (class, day) = if own_hosts.has_path_checks(host) {
-            let check = site.paths_checked.get(slot)?;
+            // a check requests every path that was not requested on this day
+            let is_kept =
+                |check: &PathCheck| !site.is_checked || check.day == today || present.contains(&slot);
+            let check = site.paths_checked.get(slot).filter(is_kept)?;
             (PathClass::from_code(check.class)?, check.day)
         } else if site.visits == 0 {
             return None;
@@ -292,6 +296,7 @@ fn full_table(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> Option<Ful
     let mut hints = site.hints.iter().map(|hint| hint.discovery);
     let mut manifests = site.resources.iter().filter(|known| known.manifest_id.is_some()).filter(is_counted);
     match () {
+        () if site.is_checked => Some(FullTableReason::Checked),
         () if manifests.next().is_some() => Some(FullTableReason::ManifestKnown),
         () if hints.any(is_named) || site.resources.iter().any(|known| is_named(known.discovery)) => {
             Some(FullTableReason::UrlNamed)

@@ -73,6 +73,29 @@ fn manifests_that_only_others_name_come_last_and_count_as_named_by_others() {
 }
 
 #[test]
+fn a_check_requests_every_path_that_was_not_requested_on_the_same_day() {
+    let today = plan::day_number(crate::clock::now());
+    let mut site = SiteState {
+        hosts: vec![host("a.example", HostOrigin::Listed)],
+        resources: vec![manifest("https://a.example/agent.json", Discovery::Root, None)],
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+    };
+    for row in plan::PATHS {
+        let day = if row.path == "/llms.txt" { today } else { today - 1 };
+        site.paths_checked.set(row.slot, PathCheck { class: PathClass::Absent.code(), day });
+    }
+    // the manifest and the path that was checked longest ago
+    assert_eq!(planned(&site).len(), 2);
+    site.is_checked = true;
+    let paths = planned(&site);
+    assert_eq!(paths.len(), plan::PATHS.len() - 1, "{paths:?}");
+    assert!(!paths.contains(&"https://a.example/llms.txt".to_owned()), "{paths:?}");
+    site.status = Status::CatchAll;
+    site.resources.clear();
+    assert_eq!(planned(&site).len(), plan::PATHS.len() - 1, "whatever the last visit found");
+}
+
+#[test]
 fn sites_that_link_to_a_site_take_turns() {
     let hint = |from: &str, number: usize| Hint {
         url: url(&format!("https://a.example/x/{number:03}.json")),

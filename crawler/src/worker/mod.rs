@@ -374,8 +374,7 @@ impl<'a> Worker<'a> {
     }
 
     fn start(&self, work: &mut Work, mut leased: LeasedSite) {
-        // a site that the operator checks is treated like a submitted site, whatever list names it
-        leased.site.is_submitted |= self.only.is_some();
+        leased.site.is_checked = self.only.is_some();
         let goes_on = leased.site.parked.is_some() || leased.site.interrupted.is_some();
         self.tools.events.write(Event::VisitBegan { site: &leased.token.site, goes_on });
         work.parked.remove(&leased.token.site);

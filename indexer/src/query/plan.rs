@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::common::is_english_word;
 use super::intent::{Intent, Times, is_deciding, verb_weight};
 use super::synonyms::synonyms;
-use super::translations::translations;
+use super::translations::{is_only_foreign, translations};
 use super::word_weights::WordWeights;
 use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, is_topical, words};
 
@@ -370,7 +370,9 @@ impl Plan {
         let words = self.words.clone();
         let is_known = words.iter().any(|word| word.count > 0);
         let closest = if is_known { NEAR_TRANSLATION_WEIGHT } else { TRANSLATION_WEIGHT };
-        let unknown = |(_, word): &(usize, &PlanWord)| word.count == 0 && !is_english_word(&word.text);
+        let unknown = |(_, word): &(usize, &PlanWord)| {
+            word.count == 0 && (!is_english_word(&word.text) || is_only_foreign(&word.text))
+        };
         for (at, word) in words.iter().enumerate().filter(unknown) {
             for concept in translations(&word.text, self.stemming).into_iter().take(CONCEPTS_MAX) {
                 for (place, stem) in concept.iter().enumerate().filter(|(_, stem)| !stem.is_empty()) {

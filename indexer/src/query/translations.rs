@@ -1,6 +1,6 @@
 //! English words of interfaces for everyday words of other languages, because most manifests are in English but many requests are not.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use crate::analysis::{Stemming, words};
@@ -34,6 +34,18 @@ static BY_TERM: LazyLock<HashMap<String, Vec<Concept>>> = LazyLock::new(|| {
     }
     by_term
 });
+
+/// The words of other languages as they are written, folded.
+static WRITTEN: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let lines = CONCEPTS.lines().filter(|line| !line.starts_with('#'));
+    let foreign = lines.flat_map(|line| line.split('|').skip(1));
+    foreign.flat_map(words).map(|word| word.text).collect()
+});
+
+/// Whether a folded word is in the table as it is written, and English at most by its stem: the French "commande" is no form of "command".
+pub(super) fn is_only_foreign(word: &str) -> bool {
+    WRITTEN.contains(word) && Stemming::English.stem(word) != word
+}
 
 /// The translations of a folded word in any inflection, in the language of the request or else in any language.
 pub(super) fn translations(word: &str, language: Stemming) -> Vec<&'static Concept> {
@@ -96,7 +108,11 @@ mod tests {
         for word in
             ["order", "camera", "command", "car", "stage", "plan", "status", "route", "weather", "train"]
         {
-            assert!(is_english_word(word), "{word}");
+            assert!(is_english_word(word) && !is_only_foreign(word), "{word}");
         }
+        for word in ["commande", "colis", "reduction"] {
+            assert!(is_only_foreign(word), "{word}");
+        }
+        assert!(!is_english_word("天气"), "a learned weight has it");
     }
 }

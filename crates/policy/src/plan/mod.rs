@@ -146,7 +146,9 @@ pub fn paths(
         remaining(full_table, requested, priors.only_at(left))
     };
     let count = match knowledge {
-        HostKnowledge::CatchAll => 0,
+        // what the last visit found does not limit a check
+        HostKnowledge::CatchAll if full_table != Some(FullTableReason::Checked) => 0,
+        HostKnowledge::CatchAll => left.len(),
         HostKnowledge::Unknown | HostKnowledge::Negative { .. } | HostKnowledge::Positive
             if full_table.is_some() =>
         {

@@ -16,8 +16,10 @@ pub const PATHS_SPECULATIVE_MAX: usize = 9;
 string_enum! {
     /// Why a visit requests every path that was never requested before.
     FullTableReason, "full table reason" {
-        /// A client, or `check`, submitted the site.
+        /// A client submitted the site.
         Submitted = "submitted",
+        /// The operator checks the site.
+        Checked = "checked",
         /// A list or a submission names a URL of the site.
         UrlNamed = "url_named",
         /// Earlier visits found a manifest.

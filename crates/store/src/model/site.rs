@@ -49,9 +49,12 @@ pub struct SiteState {
     pub hints: Vec<Hint>,
     /// The latest Retry-After of any host of the site.
     pub not_before: Option<DateTime<Utc>>,
-    /// A client, or the operator's `check`, has submitted the site.
+    /// A client has submitted the site.
     #[serde(default)]
     pub is_submitted: bool,
+    /// The visit is one of the operator's `check`. Not stored.
+    #[serde(skip)]
+    pub is_checked: bool,
     /// The pending claim of the site, and its verified owner.
     #[serde(default)]
     pub claim: Option<Claim>,
