@@ -320,6 +320,9 @@ pub(crate) fn with_scheme(published: &str) -> Cow<'_, str> {
 /// Splits an HTTP method from an address such as `GET https://…` or `POST /orders`.
 pub(crate) fn split_method(text: &str) -> (Option<&str>, &str) {
     let text = text.trim();
+    if !text.starts_with(['D', 'G', 'H', 'O', 'P']) {
+        return (None, text);
+    }
     match text.split_once(char::is_whitespace) {
         Some((method, rest)) if is_method(method) => (Some(method), rest.trim()),
         _ => (None, text),
@@ -327,7 +330,7 @@ pub(crate) fn split_method(text: &str) -> (Option<&str>, &str) {
 }
 
 /// HTTP methods (RFC 9110 section 9.3 and RFC 5789).
-const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
+pub(crate) const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
 
 /// Whether a word is an HTTP method in capital letters.
 pub(crate) fn is_method(word: &str) -> bool {

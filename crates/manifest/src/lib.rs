@@ -10,6 +10,7 @@ pub mod budget;
 mod bytes;
 mod catalogue;
 mod check;
+mod cues;
 pub mod declaration;
 mod document;
 mod draft;
@@ -44,6 +45,7 @@ mod site_scope;
 pub mod term;
 mod text;
 mod unread;
+mod visit;
 mod walk;
 pub mod web;
 

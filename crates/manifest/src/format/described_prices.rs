@@ -6,6 +6,7 @@
 
 use super::call_prices::{price_at_end, single_price};
 use crate::auth;
+use crate::cues::{Cue, Cues};
 use crate::draft::Draft;
 use crate::format::payment_words;
 use crate::model::{AuthScheme, Capability, CapabilityAuth, CapabilityKind, Payment, Tristate};
@@ -23,10 +24,12 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
     for capability in manifest.capabilities.iter_mut().skip(first).filter(|call| call.price.is_none()) {
         let Some(description) = &capability.description else { continue };
         let of_document = is_paid && is_call(capability);
-        let described = price_after_scheme(description)
-            .or_else(|| price_after_verb(description).filter(|_| of_document))
-            .or_else(|| price_at_end(description).filter(|_| of_document))
-            .or_else(|| free_by_description(description).filter(|_| of_document));
+        let stated = || {
+            price_after_verb(description)
+                .or_else(|| price_at_end(description))
+                .or_else(|| free_by_description(description))
+        };
+        let described = price_after_scheme(description).or_else(|| of_document.then(stated).flatten());
         let due = payment_of_call(description).filter(|_| described.is_none() && is_call(capability));
         if let Some(due) = due {
             require_payment(capability);
@@ -49,6 +52,9 @@ fn require_payment(capability: &mut Capability) {
 /// caller gets the status 402 and pays. A description that also says that payment is optional or not needed states none.
 fn payment_of_call(description: &str) -> Option<Payment> {
     let text = text::capped(description.trim_start(), DESCRIBED_CHARS_MAX);
+    if !Cues::of(text).has(Cue::Payment) {
+        return None;
+    }
     let folded = text.to_ascii_lowercase();
     if OPTIONAL_PHRASES.iter().any(|phrase| folded.contains(phrase)) {
         return None;

@@ -4,6 +4,7 @@
 //! credentials.
 
 use crate::auth;
+use crate::cues::{Cue, Cues};
 use crate::draft::{NAME_BYTES_MAX, NAME_CHARS_MAX};
 use crate::format::clauses::clauses;
 use crate::format::{auth_sentences, lenient, request_headers};
@@ -59,10 +60,8 @@ pub(super) enum Need {
 }
 
 /// Whether a text contains the beginning of an instruction.
-pub(super) fn may_instruct(text: &str) -> bool {
-    // "Bearer", "Auth:", "X-API-Key"
-    [*b"eare", *b"uth:", *b"-Key", *b"-key"].into_iter().any(|four| text::has_four(text, four))
-        || text::has_four(text, *b"oken") && text.contains("X-")
+pub(super) fn may_instruct(text: &str, cues: Cues) -> bool {
+    cues.has(Cue::Instruction) || cues.has(Cue::Token) && text.contains("X-")
 }
 
 /// The credential that a clause tells the caller to send.

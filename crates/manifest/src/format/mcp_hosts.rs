@@ -1,9 +1,9 @@
 //! Hosts of MCP servers in sentences: "Delegates to the `find_room` MCP tool exposed at mcp.shop.example."
 
+use crate::cues::Cue;
 use crate::draft::Draft;
 use crate::format::outbound::Texts;
 use crate::model::Link;
-use crate::text;
 
 /// Maximum number of hosts of one document that are kept, and of sentences of one text that are searched.
 const HOSTS_MAX: usize = 10;
@@ -16,7 +16,7 @@ const SERVED: &[&str] = &["exposed", "served", "available", "hosted", "reachable
 /// Adds a link to each host, unless an address of the host is known.
 pub(super) fn read(texts: &Texts<'_>, draft: &mut Draft<'_>) {
     let mut hosts: Vec<&str> = Vec::new();
-    for text in texts.iter().filter(|text| text::has_four(text, *b"MCP ")) {
+    for text in texts.with(Cue::McpServer) {
         for host in text.split(". ").take(SENTENCES_MAX).filter_map(host_in) {
             if hosts.len() < HOSTS_MAX && !hosts.contains(&host) {
                 hosts.push(host);

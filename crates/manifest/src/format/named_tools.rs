@@ -1,10 +1,10 @@
 //! Tools of an MCP server that a document names only in sentences, `use MCP tool submit_inquiry`, or after its address,
 //! `https://shop.example/mcp (tools: quote, book)`.
 
+use crate::cues::Cue;
 use crate::draft::Draft;
 use crate::format::outbound::{self, Texts};
 use crate::model::{CapabilityKind, Protocol};
-use crate::text;
 
 /// Maximum number of tools of one document that are read.
 const TOOLS_MAX: usize = 20;
@@ -21,7 +21,7 @@ pub(crate) fn read(texts: &Texts<'_>, draft: &mut Draft<'_>) {
         return;
     }
     let mut names: Vec<&str> = Vec::new();
-    for text in texts.iter().filter(|text| text::has_four(text, *b"tool")) {
+    for text in texts.with(Cue::Tool) {
         for name in named_in(text).chain(after_address(text)) {
             if names.len() < TOOLS_MAX && !names.contains(&name) {
                 names.push(name);

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::credential_headers::{self, HeaderCredential};
 use super::instructed_credentials::{self, Need};
 use super::key_parameters::{self, manages_keys};
+use crate::cues::{Cue, Cues};
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_BYTES_MAX};
 use crate::format::clauses::clauses;
 use crate::format::outbound::Texts;
@@ -85,8 +86,9 @@ impl Described {
     fn of(description: &str) -> Self {
         let description = capped(description, DESCRIPTION_CHARS_MAX);
         let mut found = Self::default();
-        let may_instruct = instructed_credentials::may_instruct(description);
-        if !may_instruct && !may_require(description) {
+        let cues = Cues::of(description);
+        let may_instruct = instructed_credentials::may_instruct(description, cues);
+        if !may_instruct && !cues.has(Cue::Requirement) {
             return found;
         }
         for clause in clauses(description) {
@@ -94,7 +96,7 @@ impl Described {
             if folded.len() > NAME_BYTES_MAX || folded.contains('?') {
                 continue;
             }
-            if found.required.is_empty() && may_require(clause) {
+            if found.required.is_empty() && Cues::of(clause).has(Cue::Requirement) {
                 found.required = in_clause(clause, &folded);
             }
             if may_instruct {
@@ -130,14 +132,6 @@ impl Described {
         }
         &self.required
     }
-}
-
-/// Whether a text contains the beginning of a sentence that names required credentials.
-fn may_require(text: &str) -> bool {
-    // "requires", "needs", "with API-key", "with an API key"
-    [*b"equi", *b"need", *b"Need", *b"h AP", *b"h ap", *b"n AP"]
-        .into_iter()
-        .any(|four| text::has_four(text, four))
 }
 
 fn in_clause(clause: &str, folded: &str) -> Vec<Auth> {
@@ -477,8 +471,8 @@ pub(crate) fn read_of_root(texts: &Texts<'_>, draft: &mut Draft<'_>) {
 /// <jwt>."`
 pub(crate) fn read_accepted(texts: &Texts<'_>, draft: &mut Draft<'_>) {
     let mut found: Vec<Auth> = Vec::new();
-    for text in texts.iter() {
-        if found.len() < CREDENTIALS_MAX && text::has_four(text, *b"lso ") && text.contains("lso accept") {
+    for text in texts.with(Cue::Alternative) {
+        if found.len() < CREDENTIALS_MAX {
             found.extend(Described::of(text).optional);
         }
     }

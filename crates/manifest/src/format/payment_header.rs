@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::cues::Cue;
 use crate::draft::Draft;
 use crate::format::outbound::Texts;
 use crate::format::payments;
@@ -95,8 +96,7 @@ fn in_any_text<'v>(texts: &Texts<'v>, draft: &Draft<'_>) -> Option<&'v str> {
     if !draft.manifest.capabilities.iter().any(pays) {
         return None;
     }
-    let may_name = |text: &&str| text::has_four(text, *b"Paym") || text::has_four(text, *b"PAYM");
-    texts.iter().filter(may_name).find_map(named_in)
+    texts.with(Cue::PaymentHeader).find_map(named_in)
 }
 
 /// Keeps the header that a line names, in a text that states how calls are paid, or in code of a line that names x402.

@@ -1,5 +1,6 @@
 //! Payments in sentences: an asset on a network, together with a scheme or a word for payment.
 
+use crate::cues::{Cue, Cues};
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft};
 use crate::format::auth_sentences;
 use crate::format::outbound::Texts;
@@ -65,8 +66,7 @@ pub(crate) fn in_sentence(sentence: &str) -> Vec<Payment> {
 
 /// Whether a sentence may state a payment.
 fn may_state(sentence: &str) -> bool {
-    let parts = [*b" on ", *b"-on-", *b"ccep", *b"ayme"];
-    text::has_three(sentence, *b"402") || parts.into_iter().any(|part| text::has_four(sentence, part))
+    Cues::of(sentence).has(Cue::Payment)
 }
 
 /// Whether a sentence offers its scheme for topping up an account, or accepts it: "x402 top-ups", "Accepts x402."
@@ -138,7 +138,7 @@ pub(crate) fn complete(texts: &Texts<'_>, draft: &mut Draft<'_>) {
         return;
     }
     let mut found: Vec<Payment> = Vec::new();
-    for text in texts.iter().filter(|text| may_state(text)) {
+    for text in texts.with(Cue::Payment) {
         for stated in text.split(['.', ';']).take(WORDS_MAX).map(in_sentence) {
             let is_first = found.is_empty() && !stated.is_empty();
             if is_first || (!found.iter().any(has_asset) && stated.iter().any(has_asset)) {

@@ -13,8 +13,11 @@ const PART_BYTES: usize = 6;
 /// Bytes of a block, and from one block to the next: a part holds at least one whole block.
 const BLOCK_BYTES: usize = 3;
 const STEP: usize = PART_BYTES - BLOCK_BYTES + 1;
-/// Blocks of three codes of five bits.
-const BLOCKS: usize = 1 << 15;
+/// Blocks of three codes of five bits, the last bits of a byte. They are the same for capital and small letters.
+const BLOCKS: usize = 1 << (CODE_BITS * 3);
+const CODE_BITS: usize = 5;
+/// The separators that the full check accepts in place of a space.
+const SEPARATORS: &[u8] = b" *_`~\t\n\r\x0c";
 
 /// Whether a text certainly contains no phrase. False if a full check is needed.
 pub(super) fn has_no_phrase(text: &[u8]) -> bool {
@@ -31,8 +34,9 @@ const SHORT_BYTES: usize = 32;
 
 /// Whether a text is ASCII without separators of words and without the marks of phrases that have none.
 fn is_one_word(text: &[u8]) -> bool {
-    let joins = |byte: u8| is_separator(byte) || byte >= 0x80 || matches!(byte, b'/' | b'[' | b'<');
-    !text.iter().any(|byte| joins(*byte))
+    let joins = |byte: u8| is_separator(byte) | (byte >= 0x80) | matches!(byte, b'/' | b'[' | b'<');
+    // Comparing every byte is faster than stopping at the first match, because several bytes are compared at once.
+    !text.iter().fold(false, |found, byte| found | joins(*byte))
 }
 
 /// Whether a text contains two adjacent word separators or invisible characters.
@@ -83,23 +87,6 @@ static FOLDED: [u8; 256] = {
     folded
 };
 
-/// Five bits for a byte; zero for one that no part has.
-static CODES: [u8; 256] = {
-    let mut codes = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        codes[byte] = match FOLDED[byte] {
-            letter @ b'a'..=b'z' => letter - b'a' + 1,
-            b' ' => 27,
-            b'.' | b',' | b':' | b'\'' | b'-' => 28,
-            b'/' | b'<' | b'>' | b'[' | b']' | b'|' | b'#' => 29,
-            _ => 0,
-        };
-        byte += 1;
-    }
-    codes
-};
-
 /// The letters of English texts, the most frequent first.
 const FREQUENT: &str = " etaoinsrhldcumfpgwybvkxjqz";
 
@@ -108,7 +95,7 @@ const SLOTS: usize = 1 << 14;
 
 struct Parts {
     /// For each block, a bit for each position in a part at which it may be.
-    blocks: Vec<u8>,
+    blocks: Box<[u8; BLOCKS]>,
     /// A bit for each part.
     slots: [u64; SLOTS / 64],
     listed: Vec<Part>,
@@ -148,7 +135,7 @@ impl Part {
 
 /// `None` if a phrase of Latin letters has no part.
 static PARTS: LazyLock<Option<Parts>> = LazyLock::new(|| {
-    let (mut blocks, mut slots, mut parts) = (vec![0; BLOCKS], [0; SLOTS / 64], Vec::new());
+    let (mut blocks, mut slots, mut parts) = (Box::new([0; BLOCKS]), [0; SLOTS / 64], Vec::new());
     for phrase in PHRASES.iter().chain(TURNS).chain(CONDITIONS) {
         let Some(part) = Part::of(phrase) else {
             // Texts with letters of other scripts always get the full check.
@@ -157,9 +144,10 @@ static PARTS: LazyLock<Option<Parts>> = LazyLock::new(|| {
             }
             continue;
         };
-        for (at, block) in part.phrase.get(part.at..part.at + PART_BYTES)?.windows(BLOCK_BYTES).enumerate() {
-            if let Some(places) = blocks.get_mut(block_of(block)) {
-                *places |= 1_u8 << at;
+        let bytes = part.phrase.get(part.at..part.at + PART_BYTES)?;
+        for at in 0..STEP {
+            for block in blocks_of(*bytes.get(at..)?.first_chunk()?) {
+                blocks[block] |= 1_u8 << at;
             }
         }
         set(&mut slots, slot_of(part.bytes));
@@ -180,10 +168,28 @@ fn is_set(bits: &[u64], at: usize) -> bool {
     bits.get(at / 64).is_some_and(|word| word & (1 << (at % 64)) != 0)
 }
 
+/// The codes of the first three of four bytes.
 #[inline]
-fn block_of(bytes: &[u8]) -> usize {
-    let code = |at: usize| usize::from(bytes.get(at).map_or(0, |byte| CODES[usize::from(*byte)]));
-    code(0) | (code(1) << 5) | (code(2) << 10)
+const fn block_of(bytes: [u8; STEP]) -> usize {
+    let codes = u32::from_le_bytes(bytes);
+    ((codes & 0x1f) | (codes >> 3 & 0x3e0) | (codes >> 6 & 0x7c00)) as usize
+}
+
+/// The blocks of three bytes of a phrase, with each separator in place of a space.
+fn blocks_of(bytes: [u8; BLOCK_BYTES]) -> Vec<usize> {
+    let mut blocks = vec![[0; STEP]];
+    for (at, byte) in bytes.iter().enumerate() {
+        let spellings = if *byte == b' ' { SEPARATORS } else { std::slice::from_ref(byte) };
+        let longer = |block: [u8; STEP]| {
+            spellings.iter().map(move |spelling| {
+                let mut block = block;
+                block[at] = *spelling;
+                block
+            })
+        };
+        blocks = blocks.into_iter().flat_map(longer).collect();
+    }
+    blocks.into_iter().map(block_of).collect()
 }
 
 /// Folded bytes as one number.
@@ -197,13 +203,17 @@ const fn slot_of(word: u64) -> usize {
 
 impl Parts {
     fn may_be_in(&self, text: &[u8]) -> bool {
-        text.chunks(STEP).enumerate().any(|(index, step)| {
-            step.len() >= BLOCK_BYTES
-                && self
-                    .blocks
-                    .get(block_of(step))
-                    .is_some_and(|places| *places != 0 && self.is_around(text, index * STEP, *places))
-        })
+        let (steps, rest) = text.as_chunks::<STEP>();
+        let mut last = [0; STEP];
+        let has_last = rest.len() == BLOCK_BYTES;
+        if has_last {
+            last[..BLOCK_BYTES].copy_from_slice(rest);
+        }
+        let may_be_at = |(index, step): (usize, [u8; STEP])| {
+            let places = self.blocks[block_of(step)];
+            places != 0 && self.is_around(text, index * STEP, places)
+        };
+        steps.iter().copied().enumerate().any(may_be_at) || (has_last && may_be_at((steps.len(), last)))
     }
 
     /// Whether the text contains a phrase whose part has the block at `at` in one of these positions.

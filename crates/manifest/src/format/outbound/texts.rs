@@ -4,12 +4,14 @@ use std::cell::OnceCell;
 
 use serde_json::{Map, Value};
 
+use crate::cues::{Cue, Cues};
+
 use super::{NESTING_MAX, is_about_calls, is_address, is_identifier, is_schema_name};
 
 /// The texts of a document that may contain addresses. They are collected once, because several parsers search them.
 pub(crate) struct Texts<'v> {
     root: &'v Map<String, Value>,
-    collected: OnceCell<Vec<&'v str>>,
+    collected: OnceCell<Vec<(&'v str, Cues)>>,
 }
 
 impl<'v> Texts<'v> {
@@ -17,13 +19,15 @@ impl<'v> Texts<'v> {
         Self { root, collected: OnceCell::new() }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &'v str> {
+    /// The texts with a cue.
+    pub(crate) fn with(&self, cue: Cue) -> impl Iterator<Item = &'v str> {
         let collect = || {
             let mut texts = Vec::new();
-            each_text(self.root, &mut |text| texts.push(text));
+            each_text(self.root, &mut |text| texts.push((text, Cues::of(text))));
             texts
         };
-        self.collected.get_or_init(collect).iter().copied()
+        let texts = self.collected.get_or_init(collect).iter();
+        texts.filter(move |(_, cues)| cues.has(cue)).map(|(text, _)| *text)
     }
 }
 
