@@ -15,7 +15,7 @@ pub(crate) enum Cue {
     Instruction,
     /// An instruction to send a token, if the text also names a header.
     Token,
-    /// A required credential: "requires", "needs", "with API-key", "with an API key".
+    /// A required credential: "requires", "needs", "with API-key", "with an API key", "uses a separate token".
     Requirement,
     /// A payment: "x402", "USDC on Base", "accepts", "payment".
     Payment,
@@ -39,6 +39,8 @@ const PARTS: &[(&str, Cue)] = &[
     ("h AP", Cue::Requirement),
     ("h ap", Cue::Requirement),
     ("n AP", Cue::Requirement),
+    ("eparate ", Cue::Requirement),
+    ("ifferent ", Cue::Requirement),
     ("402", Cue::Payment),
     (" on ", Cue::Payment),
     ("-on-", Cue::Payment),

@@ -73,7 +73,10 @@ pub(crate) fn keep(document: &Value, draft: &mut Draft<'_>) {
     for (at, form) in &compared {
         let place = &places[*at];
         match place.value {
-            Value::String(_) => wanted.add(form),
+            Value::String(text) => {
+                wanted.add(form);
+                wanted.add(text.trim());
+            }
             Value::Number(_) => {
                 wanted.add(form);
                 wanted.add(place.name);

@@ -1,6 +1,9 @@
 //! Resolves published addresses to absolute URLs, and reports addresses that agents cannot use.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+
+use url::Url;
 
 use super::{Draft, FindingLocation, INSECURE, NOT_PUBLIC, UNUSABLE};
 use crate::address::{self, Address};
@@ -19,6 +22,21 @@ pub(crate) struct Places {
 }
 
 impl Draft<'_> {
+    /// Resolves paths below the folder of a service that shares its host with others.
+    pub(crate) fn resolve_below(&mut self, folder: Option<Url>) {
+        self.folder = folder;
+    }
+
+    /// A published path below the folder of the service; other addresses are returned as published.
+    fn below_folder<'t>(&self, published: &'t str) -> Cow<'t, str> {
+        match &self.folder {
+            Some(folder) if published.starts_with('/') && !published.starts_with("//") => {
+                Cow::Owned(address::below(folder, published))
+            }
+            _ => Cow::Borrowed(published),
+        }
+    }
+
     /// The site that serves the document; `None` if its address is not known.
     pub(crate) fn serving_site(&self) -> Option<SiteName> {
         let host = self.base().host();
@@ -27,7 +45,7 @@ impl Draft<'_> {
 
     /// Resolves a published address against the root of the served origin.
     pub(crate) fn on_origin(&mut self, published: &str, pointer: &str) -> Option<Address> {
-        let address = address::on_origin(self.base(), published);
+        let address = address::on_origin(self.base(), &self.below_folder(published));
         self.check_address(address, published, pointer)
     }
 
@@ -40,7 +58,7 @@ impl Draft<'_> {
     /// Resolves a published address against the root of the served origin, without a finding. For members in which no specification
     /// requires an address.
     pub(crate) fn origin_url(&self, published: &str) -> Option<String> {
-        address::on_origin(self.base(), published).map(Address::into_string)
+        address::on_origin(self.base(), &self.below_folder(published)).map(Address::into_string)
     }
 
     /// The address of a string field as text, resolved against the root of the served origin.

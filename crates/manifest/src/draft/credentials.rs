@@ -21,7 +21,8 @@ pub(super) fn restrict(manifest: &mut Manifest) {
     let mut schemes: Vec<AuthScheme> = auth.iter().map(|auth| auth.scheme).collect();
     schemes.sort_unstable();
     schemes.dedup();
-    let is_sure = schemes.len() == auth.len() && auth.iter().all(|auth| auth.applies_to == AppliesTo::All);
+    let is_needed = |auth: &Auth| matches!(auth.applies_to, AppliesTo::All | AppliesTo::Ids { .. });
+    let is_sure = schemes.len() == auth.len() && auth.iter().all(is_needed);
     if is_sure && calls.iter().all(is_stated) {
         restrict_to_needing(manifest);
     }

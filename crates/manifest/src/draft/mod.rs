@@ -8,6 +8,7 @@
 //! The draft holds the caps (findings, capabilities), infers missing values, and assesses conformance at the end.
 
 mod addresses;
+mod blank;
 mod credentials;
 mod lists;
 mod steering;
@@ -16,10 +17,14 @@ mod texts;
 pub(crate) use addresses::Places;
 pub(crate) use credentials::restrict_to_needing;
 pub(crate) use lists::FINDINGS as LIST_FINDINGS;
-pub(crate) use texts::{LINE_BYTES_MAX, NAME_BYTES_MAX, description, name, tags, title};
+pub(crate) use texts::{LINE_BYTES_MAX, NAME_BYTES_MAX, description, joined_title, name, tags, title};
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
+
+use url::Url;
+
+use blank::blank;
 
 use crate::budget;
 use crate::check::Null;
@@ -29,7 +34,7 @@ use crate::model::{
     Capability, CapabilityKind, Conformance, ConformanceLevel, Detection, Finding, Format, Manifest,
     Severity, Strength,
 };
-use crate::name::{ContentHash, ManifestId, ManifestUrl};
+use crate::name::ManifestUrl;
 use crate::object::Object;
 use crate::public_address::not_public;
 use crate::rule::{Field, Rule, Shape, findings};
@@ -125,6 +130,8 @@ pub(crate) struct Draft<'d> {
     not_public: HashSet<String>,
     /// URL of the linked document that is read: findings point into it.
     pointer_document: Option<String>,
+    /// The folder below which paths are resolved, if the service shares its host with others.
+    folder: Option<Url>,
 }
 
 impl<'d> Draft<'d> {
@@ -145,6 +152,7 @@ impl<'d> Draft<'d> {
             is_private: not_public(served_as.as_str()).is_some(),
             not_public: HashSet::new(),
             pointer_document: None,
+            folder: None,
         }
     }
 
@@ -445,56 +453,4 @@ fn within_cap(mut pointer: String) -> String {
         pointer.truncate(head.rfind('/').unwrap_or_default());
     }
     pointer
-}
-
-/// The hash of the document's bytes and of the documents that were merged into it.
-fn content_hash(document: &Document<'_>) -> ContentHash {
-    if document.linked.is_empty() {
-        return ContentHash::of(document.bytes);
-    }
-    let linked = document.linked.iter().map(|linked| linked.bytes);
-    ContentHash::of_parts(std::iter::once(document.bytes).chain(linked))
-}
-
-fn blank(document: &Document<'_>, origin: String, detection: Detection) -> Manifest {
-    Manifest {
-        id: ManifestId::of(document.url),
-        content_hash: content_hash(document),
-        url: document.url.clone(),
-        final_url: document.final_url.cloned(),
-        origin,
-        declared_origin: None,
-        discovery: document.discovery,
-        detection,
-        document_version: None,
-        updated_at: None,
-        name: None,
-        title: None,
-        description: None,
-        language: None,
-        tags: Vec::new(),
-        representative_queries: Vec::new(),
-        provider: crate::model::Provider::default(),
-        contact: crate::model::Contact::default(),
-        auth: Vec::new(),
-        features: crate::model::Features::default(),
-        errors: Vec::new(),
-        hints: serde_json::Map::new(),
-        sessions: None,
-        audit: None,
-        rate_limit: None,
-        policies: crate::model::Policies::default(),
-        status: crate::model::Status::default(),
-        source: crate::model::Source::default(),
-        interfaces: Vec::new(),
-        payments: Vec::new(),
-        links: Vec::new(),
-        capabilities: Vec::new(),
-        workflows: Vec::new(),
-        schemas: serde_json::Map::new(),
-        integrity: crate::model::Integrity::default(),
-        conformance: Vec::new(),
-        findings: Vec::new(),
-        served: document.served.cloned().unwrap_or_default(),
-    }
 }

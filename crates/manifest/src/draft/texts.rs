@@ -6,6 +6,8 @@ use crate::text;
 
 /// Maximum number of characters of the title of a link, with its note.
 const TITLE_CHARS_MAX: usize = 400;
+/// Maximum number of characters of the joined titles of the items that have one address: four titles.
+const JOINED_CHARS_MAX: usize = 1_600;
 /// Maximum length of a name that is made from a description, in characters.
 const MADE_NAME_CHARS_MAX: usize = 60;
 /// Maximum length in bytes of a part of a text that can be a name, a label or a value. A longer one is prose.
@@ -25,9 +27,18 @@ pub(crate) fn name(text: Option<&str>) -> Option<String> {
 
 /// The title of a link without markup. A longer one is cut after a word, and ends with an ellipsis.
 pub(crate) fn title(text: Option<&str>) -> Option<String> {
-    let mut title = text::plain(text?, TITLE_CHARS_MAX + 1)?;
-    if text::capped(&title, TITLE_CHARS_MAX).len() < title.len() {
-        let cut = text::capped(&title, TITLE_CHARS_MAX - 1);
+    title_of(text?, TITLE_CHARS_MAX)
+}
+
+/// The joined titles of several items with the same address.
+pub(crate) fn joined_title(text: &str) -> Option<String> {
+    title_of(text, JOINED_CHARS_MAX)
+}
+
+fn title_of(text: &str, chars_max: usize) -> Option<String> {
+    let mut title = text::plain(text, chars_max + 1)?;
+    if text::capped(&title, chars_max).len() < title.len() {
+        let cut = text::capped(&title, chars_max - 1);
         let end = cut.rfind(' ').unwrap_or(cut.len());
         title.truncate(end);
         title.push('\u{2026}');

@@ -302,7 +302,7 @@ fn keep_note(address: &str, title: &str, note: &str, draft: &mut Draft<'_>) {
     if link.title.as_ref() == Some(&title) {
         link.title = draft::title(Some(&noted));
     } else if let Some(known) = link.title.as_ref().filter(|known| !known.contains(&title)) {
-        link.title = draft::title(Some(&format!("{known}; {noted}")));
+        link.title = draft::joined_title(&format!("{known}; {noted}"));
     }
 }
 

@@ -53,16 +53,19 @@ pub(crate) fn keep(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Members with the names and accounts of the service on blockchains.
 const IDENTITY_KEYS: &[&str] = &["identity", "identities", "wallets"];
-/// Maximum number of members of an object with names and accounts. All of them are texts.
+/// Maximum number of members of an object with names and accounts. All of them are texts, numbers or flags.
 const IDENTITY_MAX: usize = 20;
 
 /// Keeps the accounts of the service, if the document names them outside its terms of payment: `"identity": {"bitcoin": "bc1…"}`.
 fn keep_identity(root: &Object<'_>, draft: &mut Draft<'_>) {
     let is_account = |text: &&str| is_address(text) && text.bytes().any(|byte| byte.is_ascii_digit());
-    let is_text = |value: &Value| value.as_str().is_some_and(|text| text.len() <= draft::NAME_BYTES_MAX);
+    let is_plain = |value: &Value| match value {
+        Value::String(text) => text.len() <= draft::NAME_BYTES_MAX,
+        other => other.is_number() || other.is_boolean(),
+    };
     let stated = IDENTITY_KEYS.iter().filter_map(|key| root.object(key)).find(|block| {
         block.map.len() <= IDENTITY_MAX
-            && block.map.values().all(is_text)
+            && block.map.values().all(is_plain)
             && block.map.values().filter_map(Value::as_str).any(|text| is_account(&text))
             && !unread::holds_secret(&Value::Object(block.map.clone()))
     });

@@ -192,6 +192,9 @@ pub(super) fn label_of_auth(line: &str) -> Option<&str> {
     is_known.then_some(value)
 }
 
+/// Words about who authenticates callers in place of the service: "Authentication is handled by the ingress".
+pub(super) const HANDLED: &str = " handled by ";
+
 /// Whether a line below a heading begins with a sentence that only says that no credentials are needed: "No auth required.", `- Free, no
 /// API key needed`.
 pub(super) fn says_calls_are_open(line: &str) -> bool {
@@ -208,7 +211,10 @@ pub(super) fn says_calls_are_open(line: &str) -> bool {
             .map(|clause| clause.trim_matches(['.', '*', ' ', '!']))
     };
     let is_beside = |clause: &str| {
-        BESIDE.contains(&clause) || clause.starts_with("no ") || lenient::is_open_clause(clause)
+        BESIDE.contains(&clause)
+            || clause.starts_with("no ")
+            || clause.starts_with("authentication") && clause.contains(HANDLED)
+            || lenient::is_open_clause(clause)
     };
     clauses().any(lenient::is_open_clause) && clauses().all(is_beside)
 }

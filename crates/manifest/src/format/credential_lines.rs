@@ -46,10 +46,20 @@ pub(super) fn read_credential_headers(line: &str, draft: &mut Draft<'_>) -> Vec<
             && !draft.manifest.auth.iter().any(|known| known.name == name)
         {
             limited.extend(name.clone().zip(subject.map(str::to_owned)));
-            draft.keep(Auth { location: Some("header".to_owned()), name, ..Auth::new(scheme) });
+            let declared = signature_in(&folded).filter(|_| is_signed);
+            draft.keep(Auth { declared, location: Some("header".to_owned()), name, ..Auth::new(scheme) });
         }
     }
     limited
+}
+
+/// Kinds of signatures that a request may carry.
+const SIGNATURES: &[&str] = &["EIP-712", "EIP-191", "HMAC-SHA256", "Ed25519"];
+
+/// The kind of signature that a line in lower case names: "EIP-712 signed headers".
+fn signature_in(line: &str) -> Option<String> {
+    let named = SIGNATURES.iter().find(|kind| line.contains(&kind.to_ascii_lowercase()))?;
+    Some((*named).to_owned())
 }
 
 /// The part of a service at the start of a line about its authorization: `gate` in "- gate authorization uses …".

@@ -90,8 +90,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         let root = base.as_ref().filter(repeats).and_then(|base| base.join("/").ok());
         generic::absolute(published, root.as_ref().or(base.as_ref()), document)
     });
-    let folder = generic::folder_of(root, document).filter(|_| !draft.format().is_core());
-    let calling = outbound::read(root.map, (folder.as_ref(), base.as_ref()), draft);
+    let calling = outbound::read(root.map, base.as_ref(), draft);
     if matches!(draft.format(), Format::McpCard | Format::McpRegistry | Format::McpFreeform) {
         mcp::check_reachable(root, draft);
     }
@@ -276,7 +275,11 @@ fn mark_paid(first_described: usize, draft: &mut Draft<'_>) {
         };
         let is_stated =
             has_paid_model(price) || price.amount().is_some() || is_in_currency() && has_amounts(price);
-        let is_due = || price.scheme.is_none() && is_stated && capability.is_invocable();
+        // A skill may state an address without a method.
+        let is_skill_at_address =
+            || capability.kind == CapabilityKind::Skill && capability.invocation.endpoint().is_some();
+        let is_call = || capability.is_invocable() || is_skill_at_address();
+        let is_due = || price.scheme.is_none() && is_stated && is_call();
         let is_per_call = price.model.as_deref().is_some_and(|model| model.starts_with("per_"));
         let is_paid = is_scheme(price)
             || (pays_calls && (is_of_calls || is_due()))
@@ -332,6 +335,7 @@ pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
     let inner = Some(text).filter(|_| draft.format() == Format::AiTxt);
     if let Some(document) = inner.and_then(ai_txt::object_below_comments) {
         if let Value::Object(map) = &document {
+            draft.resolve_below(generic::folder_of(&Object::root(map), draft.base()));
             generic::read_below_comments(&Object::root(map), draft);
             read(&Object::root(map), draft);
         }

@@ -259,6 +259,7 @@ impl ListedTools {
         if before.ends_with(']') || self.bracketed.len() >= TOOLS_MAX {
             return;
         }
+        self.skills.read_services(before, inner);
         let description = draft::description(Some(before.trim_start_matches(['-', '*', '+', ' '])));
         for part in inner.split([',', ';']).take(TOOLS_MAX).map(str::trim) {
             self.skills.read_part(part, description.as_ref());
@@ -306,7 +307,9 @@ impl ListedTools {
                 self.read_names(inner, if is_bracket { Names::Any } else { Names::Identifiers });
                 true
             }
-            None => tools_in(line).is_some_and(|listed| self.read_names(listed, Names::Identifiers)),
+            None => tools_in(line)
+                .or_else(|| bracket_behind(line, server.as_deref()?))
+                .is_some_and(|listed| self.read_names(listed, Names::Identifiers)),
         };
         if is_list {
             for tool in self.tools.iter_mut().skip(first) {
@@ -449,6 +452,17 @@ fn remark(line: &str, server: &str) -> Option<String> {
     Some(text::capped(inner, LABEL_BYTES_MAX).to_owned())
 }
 
+/// The text in the brackets at the end of a line behind the address of a server: `[MCP](/mcp): 2 tools (quote_room, book_room)`.
+fn bracket_behind<'l>(line: &'l str, server: &str) -> Option<&'l str> {
+    let (_, behind) = line.split_once(server)?;
+    let (before, inner) = behind.trim_end_matches('.').strip_suffix(')')?.rsplit_once('(')?;
+    let words = before.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    (words.count() <= WORDS_BEFORE_MAX).then_some(inner)
+}
+
+/// Maximum number of words between an address and the names in brackets.
+const WORDS_BEFORE_MAX: usize = 4;
+
 /// The parts of a list that is separated by commas or "and". Commas inside brackets do not separate parts.
 fn parts_of(listed: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut begin) = (Vec::new(), 0_usize, 0);
@@ -510,6 +524,9 @@ mod tests {
                 "## Access (MCP)\n- `get_quote` \u{2014} a price\n- text\n- book_room: books",
                 &["get_quote", "book_room"],
             ),
+            ("- [MCP Endpoint](/api/mcp): 2 tools (get_quote, book_room)", &["get_quote", "book_room"]),
+            ("- [MCP Endpoint](/api/mcp) (get_quote, book_room)", &["get_quote", "book_room"]),
+            ("- [MCP Endpoint](/api/mcp) (SSE, JSON)", &[]),
             ("## MCP setup\n- `server_url`: the address", &[]),
             ("## Tools\n- save_quote / list_quotes \u{2014} keeps them", &["save_quote", "list_quotes"]),
             ("Tools: 889 across 21 categories", &[]),

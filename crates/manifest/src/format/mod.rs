@@ -63,6 +63,7 @@ mod needed_credentials;
 mod oauth;
 mod openapi;
 mod outbound;
+mod own_credentials;
 mod package;
 mod paid_lists;
 mod paired_calls;
@@ -113,6 +114,8 @@ pub(crate) const fn is_text(format: Format) -> bool {
 
 /// Reads a body as the format that was detected or forced, and the blocks of other formats in it.
 pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
+    let root = body.root().filter(|_| !draft.format().is_core() && draft.format() != Format::OpenApi);
+    draft.resolve_below(root.and_then(|root| generic::folder_of(&root, draft.base())));
     match (dialect(draft.format()).read, body.root(), body.text()) {
         (Read::Object(read), Some(root), _) => read(&root, draft),
         (Read::Text(read), _, Some(text)) => read(text, draft),

@@ -1,4 +1,5 @@
-//! Skills and prompts that the sentences of a text name: `(MCP tool get_brief; skill fetch-brief)`, `Call prompt "discover_rooms"`.
+//! Skills, prompts and services that the sentences of a text name: `(MCP tool get_brief; skill fetch-brief)`, `Call prompt
+//! "discover_rooms"`, `6 callable services (find_room, book_room)`.
 
 use crate::draft::{self, Draft};
 use crate::format::mcp;
@@ -16,6 +17,7 @@ pub(super) struct NamedSkills {
     skills: Vec<(String, Option<String>)>,
     is_of_skills: bool,
     prompts: Vec<String>,
+    services: Vec<String>,
 }
 
 impl NamedSkills {
@@ -27,6 +29,22 @@ impl NamedSkills {
         if is_name(name) && name.contains('-') && self.skills.len() < NAMED_MAX && is_new() {
             self.is_of_skills |= led.is_some();
             self.skills.push((name.to_owned(), description.cloned()));
+        }
+    }
+
+    /// Reads the names in brackets behind a word for what they name: `6 callable services (find_room, book_room)`.
+    pub(super) fn read_services(&mut self, before: &str, listed: &str) {
+        let kind = before.split_whitespace().next_back().unwrap_or_default();
+        if !matches!(kind, "services" | "functions" | "commands" | "skills" | "actions") {
+            return;
+        }
+        let names: Vec<&str> =
+            listed.split(',').take(NAMED_MAX).map(|name| name.trim_matches(['`', ' '])).collect();
+        if names.len() > 1 && names.iter().all(|name| is_name(name) && name.contains('_')) {
+            let new = names.into_iter().filter(|name| self.services.iter().all(|known| known != name));
+            let new: Vec<String> = new.map(str::to_owned).collect();
+            self.services.extend(new);
+            self.services.truncate(NAMED_MAX);
         }
     }
 
@@ -44,7 +62,7 @@ impl NamedSkills {
         }
     }
 
-    /// Adds the skills, and the prompts of the server.
+    /// Adds the skills, the services, and the prompts of the server.
     pub(super) fn finish(self, server: Option<&str>, draft: &mut Draft<'_>) {
         let is_listed = |name: &str, draft: &Draft<'_>| {
             draft.manifest.capabilities.iter().any(|known| known.native_id == name)
@@ -53,6 +71,12 @@ impl NamedSkills {
             if !is_listed(&name, draft) {
                 let mut capability = draft.capability(CapabilityKind::Skill, &name, "", String::new());
                 capability.description = draft::description(description.as_deref());
+                draft.push(capability);
+            }
+        }
+        for name in self.services {
+            if !is_listed(&name, draft) {
+                let capability = draft.capability(CapabilityKind::Action, &name, "", String::new());
                 draft.push(capability);
             }
         }
@@ -88,6 +112,18 @@ mod tests {
         assert_eq!(of("2. Discover: Call prompt \"find_rooms\" for all"), ["find_rooms"]);
         assert_eq!(of("use the prompt `find_rooms`"), ["find_rooms"]);
         assert!(of("Read the prompt \"Hello\" first, then prompt again").is_empty());
+    }
+
+    #[test]
+    fn finds_services_in_brackets_behind_their_word() {
+        let of = |before: &str, listed: &str| {
+            let mut named = NamedSkills::default();
+            named.read_services(before, listed);
+            named.services
+        };
+        assert_eq!(of("- Rooms: 2 callable services ", "find_room, book_room"), ["find_room", "book_room"]);
+        assert!(of("- Rooms: 2 sensors ", "free_rooms, booked_rooms").is_empty());
+        assert!(of("Two services ", "find_room, and more").is_empty());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::cues::{Cue, Cues};
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_BYTES_MAX};
 use crate::format::clauses::clauses;
 use crate::format::outbound::Texts;
+use crate::format::own_credentials::{own_in, says_own};
 use crate::format::{auth_sentences, lenient, named_keys, request_headers, required_tokens};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Manifest, Tristate};
 use crate::object::Object;
@@ -91,8 +92,12 @@ impl Described {
         if !may_instruct && !cues.has(Cue::Requirement) {
             return found;
         }
+        let mut is_behind_own = false;
         for clause in clauses(description) {
             let folded = clause.to_ascii_lowercase();
+            if std::mem::replace(&mut is_behind_own, says_own(&folded)) && found.required.is_empty() {
+                found.required = own_in(clause, &folded);
+            }
             if folded.len() > NAME_BYTES_MAX || folded.contains('?') {
                 continue;
             }
@@ -210,7 +215,7 @@ fn first_credential(words: &[&str]) -> Option<usize> {
 }
 
 /// The credentials that a clause names, or one with an unknown scheme if it names none.
-fn named_in(clause: &str, folded: &str) -> Vec<Auth> {
+pub(super) fn named_in(clause: &str, folded: &str) -> Vec<Auth> {
     let mut found = Vec::new();
     let at_key = ["api key", "api-key", "api token"].iter().find_map(|name| folded.find(name));
     if let Some(at) = at_key {
@@ -279,6 +284,8 @@ fn require(found: &[Auth], needed: &mut CapabilityAuth) {
         if is_named(auth) && !needed.schemes.contains(&auth.scheme) {
             needed.schemes.push(auth.scheme);
         }
+        let new = auth.scopes.keys().filter(|scope| !needed.scopes.contains(scope)).cloned();
+        needed.scopes.extend(new.collect::<Vec<_>>());
     }
 }
 
@@ -296,6 +303,7 @@ struct Users {
     ids: Vec<String>,
     declared: Option<String>,
     registration: Option<String>,
+    scopes: BTreeMap<String, String>,
 }
 
 /// Reads the descriptions and the required parameters of the calls from `first` on that have no other statement, and keeps the credentials
@@ -395,6 +403,7 @@ impl<'c> StatedByCalls<'c> {
             users.ids.push(id.to_owned());
             users.declared = users.declared.take().or(auth.declared);
             users.registration = users.registration.take().or(auth.registration);
+            users.scopes.extend(auth.scopes);
         }
     }
 
@@ -434,13 +443,21 @@ fn keep_credentials(
     draft: &mut Draft<'_>,
 ) {
     // Credentials with a name come first, because a sentence without a name is about the same credential.
-    for ((scheme, location, name), Users { ids, declared, registration }) in found.into_iter().rev() {
+    for ((scheme, location, name), Users { ids, declared, registration, scopes }) in found.into_iter().rev() {
         let is_same = |known: &&mut Auth| {
             known.scheme == scheme && (name.is_none() || known.name.is_none() || known.name == name)
         };
         let Some(known) = draft.manifest.auth.iter_mut().find(is_same) else {
             let applies_to = AppliesTo::Ids { ids };
-            draft.keep(Auth { declared, location, name, registration, applies_to, ..Auth::new(scheme) });
+            draft.keep(Auth {
+                declared,
+                location,
+                name,
+                registration,
+                scopes,
+                applies_to,
+                ..Auth::new(scheme)
+            });
             continue;
         };
         known.registration = known.registration.take().or(registration);

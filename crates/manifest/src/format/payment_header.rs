@@ -7,7 +7,7 @@ use crate::cues::Cue;
 use crate::draft::Draft;
 use crate::format::outbound::Texts;
 use crate::format::payments;
-use crate::model::{AppliesTo, Auth, AuthScheme, Capability};
+use crate::model::{AppliesTo, Auth, AuthScheme, Capability, Payment};
 use crate::object::Object;
 use crate::text;
 
@@ -105,6 +105,9 @@ pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
     let in_line = |line| named_in(line).filter(|_| is_paid).or_else(|| offered_in(line));
     let named = text.lines().take(LINES_MAX).find_map(|line| Some((line, in_line(line)?)));
     if let Some((line, name)) = named {
+        if !is_paid {
+            draft.keep(Payment { scheme: Some("x402".to_owned()), ..Payment::default() });
+        }
         keep(name, draft);
         keep_others(line, name, draft);
     }

@@ -9,7 +9,6 @@ use serde_json::Value;
 use crate::auth;
 use crate::draft::Draft;
 use crate::format::outbound::Texts;
-use crate::format::payment_chain::asset_and_network;
 use crate::format::payment_words::{in_sentence, is_only_scheme};
 use crate::format::{
     asset_contracts, goods, lenient, payment_chain, payment_handlers, payment_words, plan_limits, price_list,
@@ -58,6 +57,7 @@ pub(crate) fn read(root: &Object<'_>, texts: &Texts<'_>, draft: &mut Draft<'_>) 
         plan_limits::keep(root, draft);
         asset_contracts::keep(root, draft);
     }
+    price_list::take_prices_of_calls(&mut found.0, &draft.manifest.capabilities);
     let known = &draft.manifest.payments;
     // Without an asset or a network, the name of a scheme only repeats terms that are stated elsewhere.
     let terms = known.iter().chain(&found.0).filter(|payment| !is_only_scheme(payment));
@@ -102,9 +102,8 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
         });
         found.add_all(networks);
     }
-    std::iter::once(root.clone())
-        .chain(root.object("capabilities"))
-        .for_each(|block| protocols(&block, found));
+    let blocks = std::iter::once(root.clone()).chain(root.object("capabilities"));
+    blocks.for_each(|block| protocols(&block, found));
     rails(root, found);
     found.add_all(payment_chain::of_protocol(root));
     wallet(root, found);
@@ -140,8 +139,8 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
             });
         }
     }
-    let of_auth = root.object_of(&["authentication", "auth"]);
-    found.add_all(of_auth.iter().flat_map(|auth| auth.texts("payment")).map(of_scheme));
+    let of_auth = root.object_of(&["authentication", "auth"]).map(|auth| auth.texts("payment"));
+    found.add_all(of_auth.into_iter().flatten().map(of_scheme));
     for methods in ["payment_methods", "paymentMethods"].iter().filter_map(|key| root.value(key)) {
         let listed = methods.get("supported").or_else(|| methods.get("methods")).unwrap_or(methods);
         let provider = methods.get("provider").and_then(Value::as_str);
@@ -222,6 +221,9 @@ fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Ter
             }
         }));
     }
+    let rails = ["settlement_rails", "settlementRails", "payment_rails", "paymentRails"].iter();
+    let rails = rails.flat_map(|key| block.texts(key));
+    found.add_all(rails.filter_map(|rail| payment_chain::rail_in_words(rail, &base)));
     let assets = [
         "assets",
         "accepted_assets",
@@ -241,7 +243,7 @@ fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Ter
         && let Some(assets) = assets.iter().map(|key| block.texts(key)).find(|assets| !assets.is_empty())
     {
         found.add_all(assets.into_iter().map(|asset| {
-            let (asset, network) = asset_and_network(text::capped(asset, 200));
+            let (asset, network) = payment_chain::asset_and_network(text::capped(asset, 200));
             Payment { asset: Some(asset), network: network.or_else(|| base.network.clone()), ..base.clone() }
         }));
     }
@@ -409,7 +411,7 @@ fn protocols(root: &Object<'_>, found: &mut Terms) {
             found.add(of_scheme(scheme));
         }
         for asset in assets.iter().take(TERMS_MAX) {
-            let (asset, network) = asset_and_network(text::capped(asset, 200));
+            let (asset, network) = payment_chain::asset_and_network(text::capped(asset, 200));
             let network = network.or_else(|| root.string_of(&["payment_network", "payment_settlement"]));
             found.add(Payment { network, asset: Some(asset), ..of_scheme(scheme) });
         }
@@ -487,12 +489,12 @@ fn price_list(pricing: &Value, found: &mut Terms) {
 }
 
 /// Whether a word is the code of an asset, in capitals as published: `USDC`. `Base` is a network.
-fn is_asset(word: &str) -> bool {
+pub(super) fn is_asset(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()) && lenient::is_currency(word)
 }
 
 /// Whether the name of a member is the name of a payment scheme.
-fn is_scheme(name: &str) -> bool {
+pub(super) fn is_scheme(name: &str) -> bool {
     auth::scheme(name) == AuthScheme::Payment
         || matches!(name, "ap2" | "acp" | "stripe" | "lightning" | "exact" | "usdc")
 }

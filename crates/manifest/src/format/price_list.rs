@@ -1,7 +1,7 @@
 //! Reads the members of a price list: prices in words, and ways to pay.
 
 use crate::format::lenient;
-use crate::model::Payment;
+use crate::model::{Capability, Payment};
 use crate::object::Object;
 
 /// Maximum number of ways to pay of one list that are read.
@@ -63,6 +63,32 @@ const PRICE_WORDS_MAX: usize = 4;
 
 fn has_digit(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Words in the price of a plan, which is for a period.
+const PERIODS: &[&str] = &["month", "year", "week", "day", "/mo", "/yr", "annual"];
+
+/// Makes a price of a list, `"standard": "0.10 USDC — one check"`, that is also the price of a call one of the only payment of the document,
+/// and not one of a plan.
+pub(super) fn take_prices_of_calls(found: &mut [Payment], calls: &[Capability]) {
+    let is_whole = |payment: &&Payment| payment.plan.is_none() && payment.price.is_none();
+    let mut whole = found.iter().filter(is_whole);
+    let Some(only) = whole.next().filter(|only| only.scheme.is_some() && whole.next().is_none()).cloned()
+    else {
+        return;
+    };
+    let prices: Vec<f64> = calls.iter().filter_map(|call| call.price.as_ref()?.amount()).collect();
+    let is_of_call = |payment: &Payment| {
+        let text = payment.price.as_deref().unwrap_or_default().to_ascii_lowercase();
+        let is_for_period = PERIODS.iter().any(|word| text.contains(word));
+        !is_for_period && payment.amount().is_some_and(|amount| amount > 0.0 && prices.contains(&amount))
+    };
+    for payment in found.iter_mut().filter(|payment| payment.plan.is_some() && is_of_call(payment)) {
+        payment.plan = None;
+        payment.scheme.clone_from(&only.scheme);
+        payment.network = payment.network.take().or_else(|| only.network.clone());
+        payment.asset = payment.asset.take().or_else(|| only.asset.clone());
+    }
 }
 
 #[cfg(test)]

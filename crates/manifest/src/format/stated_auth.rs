@@ -99,6 +99,22 @@ impl StatedAuth {
         for stated in auth_sentences::stated_in(line, place) {
             self.keep(stated, draft);
         }
+        // An item above the calls of a text is about all of them.
+        let is_item = !is_nested && line.starts_with(['-', '*', '+']);
+        if is_intro && is_item && draft.manifest.capabilities.is_empty() {
+            self.read_item_of_intro(line, draft);
+        }
+    }
+
+    /// Keeps that an item says that no credentials are needed, with its text if it says who handles authentication.
+    fn read_item_of_intro(&mut self, line: &str, draft: &mut Draft<'_>) {
+        if !auth_sentences::says_calls_are_open(line) {
+            return;
+        }
+        let item = line.trim_start_matches(['-', '*', '+', ' ']);
+        let described = Some(item).filter(|item| item.contains(auth_sentences::HANDLED));
+        let description = draft::description(described);
+        self.keep(Auth { description, ..Auth::new(AuthScheme::None) }, draft);
     }
 
     /// Reads a line that says that the calls of its section need no credentials. A list item is only read above the calls, because below a

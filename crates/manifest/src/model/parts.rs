@@ -105,10 +105,10 @@ pub struct Auth {
     /// The publisher's own name for the scheme, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<String>,
-    /// `header`, `query` or `cookie`; `environment` or `argument` for the secret of a package that a caller starts.
+    /// `header`, `query`, `cookie` or `body`; `environment` or `argument` for the secret of a package that a caller starts.
     #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// Name of the header, query parameter or cookie.
+    /// Name of the header, query parameter, cookie or member of the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

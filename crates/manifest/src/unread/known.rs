@@ -214,7 +214,8 @@ impl<'r> Known<'r> {
     }
 
     fn has_text(&mut self, text: &str, inner: &str) -> bool {
-        if inner.is_empty() || contains(&self.values, inner) || self.has_word(inner) {
+        let is_value = |known: &str| contains(&self.values, known);
+        if inner.is_empty() || is_value(inner) || is_value(text) || self.has_word(inner) {
             return true;
         }
         // Parsers remove marks of Markdown, and turn the query of a path into parameters.
@@ -255,4 +256,36 @@ impl<'r> Known<'r> {
 /// Whether a sorted list contains a text.
 fn contains(sorted: &[&str], text: &str) -> bool {
     sorted.binary_search(&text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::visit::visit;
+
+    #[test]
+    fn a_word_that_is_read_under_another_spelling_costs_no_search() {
+        let mut record = Record::of(Wanted::default());
+        let manifest =
+            json!({"method": "POST", "protocol": "http", "scheme": "api_key", "url": "https://a.example/"});
+        visit(&manifest, &mut record).unwrap();
+        let mut known = Known::of(&record);
+        for word in ["post", "Post", "REST", "https", "X-API-Key"] {
+            assert!(known.is_read("word", &Value::from(word), word), "{word}");
+        }
+        assert_eq!(known.searched, 0);
+        assert!(known.is_read("url", &Value::from("https://a.example:443"), "https://a.example:443"));
+        assert!(!known.is_read("word", &Value::from("MCP"), "MCP"));
+    }
+
+    #[test]
+    fn the_values_behind_the_limit_of_the_search_count_as_read() {
+        let mut record = Record::of(Wanted::default());
+        visit(&json!({"text": "x".repeat(RECORD_BYTES_MAX / 2)}), &mut record).unwrap();
+        let mut known = Known::of(&record);
+        let is_read: Vec<bool> = (0..6).map(|_| known.is_read("a", &Value::from("rooms"), "rooms")).collect();
+        assert_eq!(is_read, [false, false, false, true, true, true]);
+    }
 }

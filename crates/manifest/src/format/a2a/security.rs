@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::rules;
 use crate::auth;
 use crate::draft::Draft;
-use crate::format::{lenient, openapi};
+use crate::format::{lenient, openapi, own_credentials};
 use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
 use crate::object::Object;
 
@@ -31,6 +31,10 @@ impl Schemes {
             // The text of a skill takes precedence over the requirements of the card.
             None if skill.text("description").is_some_and(lenient::says_call_is_open) => {
                 CapabilityAuth { required: Tristate::No, ..CapabilityAuth::default() }
+            }
+            // Its text states credentials of its own.
+            None if skill.text("description").is_some_and(own_credentials::has_own) => {
+                CapabilityAuth::default()
             }
             None => self.card.clone(),
         }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::element::Context;
 use crate::auth;
+use crate::budget;
 use crate::draft;
 use crate::format::{header, lenient, mcp, needed_credentials};
 use crate::model::{
@@ -128,10 +129,10 @@ fn examples(value: &Value) -> Vec<&str> {
 
 /// The examples of an element that are calls with their input and output, as published, without those that may hold a secret: `{"input":
 /// {"q": "tea"}, "output": {"n": 1}}`.
-fn calls_shown(object: &Object<'_>) -> Option<(String, Value)> {
+pub(crate) fn calls_shown(object: &Object<'_>) -> Option<(String, Value)> {
     let is_call =
         |item: &&Value| SHOWN_KEYS.iter().any(|key| item.get(key).is_some_and(|part| !part.is_null()));
-    ["examples", "example"].into_iter().find_map(|key| {
+    let listed = ["examples", "example"].into_iter().find_map(|key| {
         let value = object.value(key)?;
         let one = Some(value).filter(|value| value.is_object());
         let listed = value
@@ -143,9 +144,44 @@ fn calls_shown(object: &Object<'_>) -> Option<(String, Value)> {
             .filter(|item| !unread::holds_secret(item));
         let shown: Vec<Value> = listed.take(SHOWN_MAX).cloned().collect();
         let bytes = shown.iter().map(|call| call.to_string().len()).sum::<usize>();
-        (!shown.is_empty() && bytes <= SHOWN_BYTES_MAX).then(|| ("examples".to_owned(), Value::Array(shown)))
-    })
+        (!shown.is_empty() && bytes <= SHOWN_BYTES_MAX).then_some(shown)
+    });
+    let shown = listed.or_else(|| call_in_members(object).map(|call| vec![call]))?;
+    Some(("examples".to_owned(), Value::Array(shown)))
 }
+
+/// The example of a call in two members of the element: `{"inputExample": {"q": "tea"}, "outputExample": {"n": 1}}`.
+fn call_in_members(object: &Object<'_>) -> Option<Value> {
+    let parts = [("input", INPUT_EXAMPLE_KEYS), ("output", OUTPUT_EXAMPLE_KEYS)];
+    let stated = parts.into_iter().filter_map(|(part, keys)| Some((part, object.value_of(keys)?.clone())));
+    let call = Value::Object(stated.map(|(part, value)| (part.to_owned(), value)).collect());
+    let is_kept = call != Value::Object(Map::new())
+        && !unread::holds_secret(&call)
+        && budget::bytes_of(&call, SHOWN_BYTES_MAX) <= SHOWN_BYTES_MAX;
+    is_kept.then_some(call)
+}
+
+/// Members with the input and the output of an example of a call.
+const INPUT_EXAMPLE_KEYS: &[&str] = &[
+    "inputExample",
+    "input_example",
+    "exampleInput",
+    "example_input",
+    "exampleRequest",
+    "example_request",
+    "requestExample",
+    "request_example",
+];
+const OUTPUT_EXAMPLE_KEYS: &[&str] = &[
+    "outputExample",
+    "output_example",
+    "exampleOutput",
+    "example_output",
+    "exampleResponse",
+    "example_response",
+    "responseExample",
+    "response_example",
+];
 
 /// Members of an example that is a call.
 const SHOWN_KEYS: &[&str] = &["input", "output", "request", "response", "params", "arguments", "result"];

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::auth_words::auth_in_words;
 use super::optional_words::{Optional, is_planned, optional, states_optional};
-use super::registration::{REGISTRATION_KEYS, set_registration};
+use super::registration::{REGISTRATION_KEYS, describe_auth, location_in, set_registration};
 use crate::auth;
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_BYTES_MAX, NAME_CHARS_MAX};
 use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, SCHEMES_PER_CAPABILITY_MAX, Tristate};
@@ -132,6 +132,11 @@ fn auth_of_object(map: &Map<String, Value>) -> Vec<Auth> {
     }
     if let [single] = found.as_mut_slice() {
         read_details(single, &object);
+        let described = object.text_of(&["description", "note"]);
+        if let Some(description) = described.filter(|_| single.scheme != AuthScheme::None) {
+            describe_auth(description, single);
+            single.location = single.location.take().or_else(|| location_in(description).map(str::to_owned));
+        }
     }
     for others in ["alternative_methods", "alternativeMethods", "alternatives"] {
         add(&mut found, || map.get(others).map(auth).unwrap_or_default());

@@ -36,6 +36,9 @@ const BESIDE: &[&str] = &[
     "a",
     "an",
     "any",
+    "separate",
+    "extra",
+    "additional",
     "or",
     "and",
     "no",
@@ -69,7 +72,12 @@ const SUBJECTS: &[&str] = &[
     "agents",
     "clients",
     "they",
+    "agent",
+    "access",
+    "itself",
 ];
+/// Maximum number of words before "itself": "the room concierge itself".
+const NAME_WORDS_MAX: usize = 4;
 /// Words for calls, as in "All endpoints are public".
 const CALLS: &[&str] =
     &["endpoint", "endpoints", "call", "calls", "route", "routes", "apis", "tools", "requests"];
@@ -147,7 +155,11 @@ pub(crate) fn is_open_clause(clause: &str) -> bool {
         all.iter().take_while(|word| matches!(**word, "open" | "free" | "public" | "access" | "and")).count();
     let said = all.get(lead..).unwrap_or_default();
     all.len() <= WORDS_MAX
-        && (negates_credentials(said) || is_not_needed(all) || needs_nothing(all) || is_public(all))
+        && (negates_credentials(said)
+            || is_not_needed(all)
+            || needs_nothing(all)
+            || is_public(all)
+            || is_anonymous(all))
 }
 
 /// "no API key or account required", "without authentication"
@@ -184,7 +196,39 @@ fn needs_nothing(words: &[&str]) -> bool {
         [subject @ .., "do" | "does", "not"] | [subject @ .., "don" | "doesn", "t"] => (subject, true),
         subject => (subject, named.first() == Some(&"no")),
     };
-    is_negated && subject.iter().all(|word| SUBJECTS.contains(word)) && are_credentials(named)
+    is_negated
+        && is_service(subject)
+        && (are_credentials(named) || (!subject.is_empty() && are_accounts(named)))
+}
+
+/// Whether words are a subject that is the service, its callers or their calls; also none.
+fn is_service(words: &[&str]) -> bool {
+    words.iter().all(|word| SUBJECTS.contains(word))
+        || (words.last() == Some(&"itself") && words.len() <= NAME_WORDS_MAX + 1)
+}
+
+/// "anonymous access", "the concierge itself is anonymous and quota-free", "works anonymously"
+fn is_anonymous(words: &[&str]) -> bool {
+    let Some(at) = words.iter().position(|word| matches!(*word, "anonymous" | "anonymously")) else {
+        return false;
+    };
+    let (before, after) = words.split_at(at);
+    let said = after.get(1..).unwrap_or_default();
+    match before.split_last() {
+        None => said == ["access"],
+        Some((&("is" | "are"), subject)) => {
+            let is_joined = said.first() == Some(&"and") && said.len() <= NAME_WORDS_MAX;
+            !subject.is_empty() && is_service(subject) && (said.is_empty() || is_joined)
+        }
+        Some((&"works", subject)) => is_service(subject) && said.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether words name an account or a login, and nothing else.
+fn are_accounts(words: &[&str]) -> bool {
+    words.iter().any(|word| ACCOUNTS.contains(word))
+        && words.iter().all(|word| ACCOUNTS.contains(word) || BESIDE.contains(word) || *word == "login")
 }
 
 /// "all endpoints are public"
@@ -294,6 +338,13 @@ mod tests {
             "open access: no authentication is needed",
             "requires no authentication",
             "no login or sign-up required",
+            "no separate auth required",
+            "the concierge itself is anonymous and quota-free",
+            "the concierge itself needs no account",
+            "access is anonymous",
+            "anonymous access",
+            "it works anonymously",
+            "the server does not require an account",
         ] {
             assert!(is_open_clause(clause), "{clause}");
         }
@@ -303,6 +354,12 @@ mod tests {
     fn ignores_other_clauses() {
         for clause in [
             "no account required",
+            "anonymous users get 10 calls",
+            "anonymous access to rooms",
+            "guests are anonymous",
+            "is anonymous",
+            "the agent is anonymous for reads",
+            "requires no account",
             "no signup",
             "no login",
             "no oauth",

@@ -111,6 +111,7 @@ fn may_say_open(text: &str) -> bool {
             | begins(three, b"ot ")
             | begins(three, b"n't")
             | begins(three, b"una")
+            | begins(three, b"ano")
     })
 }
 

@@ -181,6 +181,19 @@ pub(crate) fn describe_auth(description: &str, auth: &mut Auth) {
     auth.format = auth.format.take().or_else(|| form_in(description));
 }
 
+/// Where a request carries a credential, as a text about the credential says: "passed in the request body".
+pub(super) fn location_in(text: &str) -> Option<&'static str> {
+    let folded = capped(text, DESCRIPTION_CHARS_MAX).to_ascii_lowercase();
+    let has = |phrases: &[&str]| phrases.iter().any(|phrase| folded.contains(phrase));
+    let is_in_body = has(&["in the request body", "in the body", "in the json body"]);
+    let is_in_query = has(&["as a query parameter", "in the query", "as query parameter", "in the url"]);
+    match (is_in_body, is_in_query) {
+        (true, false) => Some("body"),
+        (false, true) => Some("query"),
+        _ => None,
+    }
+}
+
 /// The page to which a text refers: "see https://…", "Docs: https://…".
 fn page_in(text: &str) -> Option<String> {
     let is_mark = |letter: char| "`<>\"'*()[]".contains(letter);
@@ -301,6 +314,18 @@ mod tests {
         assert_eq!((auth.registration_url, auth.format), (None, None));
         assert_eq!(page_in("Sent to https://shop.example/v1 with each call."), None);
         assert!(auth.description.is_some_and(|text| text.starts_with("A token of the shop")));
+    }
+
+    #[test]
+    fn finds_where_a_request_carries_a_credential() {
+        for (text, expected) in [
+            ("Public write key passed in the request body.", Some("body")),
+            ("Send the key as a query parameter.", Some("query")),
+            ("Send it in the URL or in the body.", None),
+            ("Send it in a header.", None),
+        ] {
+            assert_eq!(location_in(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -123,11 +123,11 @@ fn narrowed(target: Target, names: &[&str], url: &str, draft: &Draft<'_>) -> Tar
     }
 }
 
-/// Adds every address of a document that is not in the draft yet, and returns the texts that may name calls. Paths are resolved below
-/// `folder`, the folder of the service, if it has one. Paths of an API in sentences are resolved below `base`.
+/// Adds every address of a document that is not in the draft yet, and returns the texts that may name calls. Paths of an API in sentences
+/// are resolved below `base`.
 pub(crate) fn read<'v>(
     root: &'v Map<String, Value>,
-    (folder, base): (Option<&Url>, Option<&Url>),
+    base: Option<&Url>,
     draft: &mut Draft<'_>,
 ) -> Vec<Sentence<'v>> {
     let is_core = draft.format().is_core();
@@ -161,7 +161,7 @@ pub(crate) fn read<'v>(
         // The page whose tools a browser calls is not a server.
         let is_server_of_page =
             |url: &String| target.is_some_and(Target::is_server) && page_of_tools.as_ref() == Some(url);
-        let url = absolute(published, folder, draft).filter(|url| !is_server_of_page(url));
+        let url = draft.origin_url(published).filter(|url| !is_server_of_page(url));
         let Some(mut url) = url else { return };
         // The web page of a package is not a server.
         let is_package = target.is_none_or(Target::is_server) && package::of_page(&url).is_some();
@@ -201,7 +201,7 @@ pub(crate) fn read<'v>(
     if format == Format::SkillsIndex {
         return Vec::new();
     }
-    read_sentences(&sentences, (folder, base), links_left, &mut known, draft);
+    read_sentences(&sentences, base, links_left, &mut known, draft);
     calling
 }
 
@@ -211,7 +211,7 @@ pub(crate) type Sentence<'v> = (&'v str, Option<&'v Map<String, Value>>);
 /// Adds the addresses in sentences, which are not followed.
 fn read_sentences(
     sentences: &[Sentence<'_>],
-    (folder, base): (Option<&Url>, Option<&Url>),
+    base: Option<&Url>,
     mut links_left: usize,
     known: &mut Known,
     draft: &mut Draft<'_>,
@@ -236,7 +236,7 @@ fn read_sentences(
             let of_api = || base.cloned().filter(|_| address.starts_with("/api/"));
             let url = match of_element().or_else(of_api) {
                 Some(base) => address::resolve(&base, &address).map(address::Address::into_string),
-                None => absolute(&address, folder, draft),
+                None => draft.origin_url(&address),
             };
             let new = url.filter(|url| is_kept && known.is_new(url, None));
             let Some(url) = new else { continue };
@@ -254,7 +254,7 @@ fn read_sentences(
             }
             sentences_left -= 1;
             let inside = owner.and_then(|element| listed_paths::below(element, path));
-            let url = absolute(inside.as_deref().unwrap_or(path), folder, draft);
+            let url = draft.origin_url(inside.as_deref().unwrap_or(path));
             if let Some(url) = url.filter(|url| known.is_new(url, None)) {
                 links_left -= 1;
                 draft.keep(Link::new(link_class::classify(&url).rel, url, None));
@@ -270,14 +270,6 @@ fn origin_of(element: &Map<String, Value>) -> Option<Url> {
     let is_address = |text: &&str| text.len() <= URL_BYTES_MAX && text.contains("://");
     let url = Some(address).filter(is_address).and_then(|text| parse_url(text).ok())?;
     url.has_host().then(|| url.join("/").ok()).flatten()
-}
-
-/// Resolves an address: a path below the folder of the service, or on the origin if it has no folder.
-fn absolute(published: &str, folder: Option<&Url>, draft: &Draft<'_>) -> Option<String> {
-    match folder.filter(|_| published.starts_with('/')) {
-        Some(folder) => draft.origin_url(&address::below(folder, published)),
-        None => draft.origin_url(published),
-    }
 }
 
 /// The target of an address, by the relation next to it, or by the names of its members and the protocol next to it.
@@ -360,7 +352,9 @@ fn add(
     // The description of an object is about its only address.
     let is_own = names.last().is_some_and(|name| is_plain(name));
     let described = || text_of(&["description", "summary"]).filter(|_| is_own);
+    let media_type = text_of(MEDIA_TYPE_KEYS).filter(|text| is_own && is_media_type(text));
     let titled = |link: Link| Link {
+        media_type: media_type.map(str::to_owned),
         title: match (text_of(&["name", "title", "label"]), described()) {
             // The description follows the title, like the note of a link in Markdown.
             (Some(title), Some(described)) if !title.contains(described) => {
@@ -390,6 +384,19 @@ fn add(
             draft.keep(titled(Link::new(text::capped(name, 100), url, None)));
         }
     }
+}
+
+/// Members with the media type of the document at the address beside them.
+const MEDIA_TYPE_KEYS: &[&str] =
+    &["contentType", "content_type", "mediaType", "media_type", "mimeType", "mime_type"];
+
+/// Whether a text has the form of a media type (RFC 9110 section 8.3.1).
+fn is_media_type(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
+    let is_token = |part: &str| !part.is_empty() && part.bytes().all(is_plain);
+    let (essence, _) = text.split_once(';').unwrap_or((text, ""));
+    let parts = essence.trim_end().split_once('/');
+    text.len() <= draft::NAME_BYTES_MAX && parts.is_some_and(|(kind, rest)| is_token(kind) && is_token(rest))
 }
 
 /// The first address of another declaration, of a server or of a text for models, with the names of its members.
