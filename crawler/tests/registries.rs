@@ -529,3 +529,31 @@ async fn a_slow_registry_does_not_delay_the_reading_of_a_changed_file() {
     assert_eq!(summary.sites_visited, 2, "{summary:?}");
     assert_eq!(crawl.paths(NAME), ["/robots.txt"]);
 }
+
+/// A registry that cannot be read is requested again at the next scheduled time only.
+#[tokio::test]
+async fn reading_a_changed_file_leaves_the_failure_of_a_registry_known() {
+    let registry = Host::new(NAME).robots("User-agent: *\nAllow: /\n").route("/agents", Answer::status(403));
+    let mut crawl = crawl_of(ard(), registry).await;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("seeds.txt");
+    std::fs::write(&path, "s8.example\n").unwrap();
+    crawl.config.seeds = vec![ard(), SeedSource::File(path.clone())];
+    crawl.config.mode = Mode::Daemon;
+    let cancel = Cancel::default();
+    let soft = cancel.soft.clone();
+    let written = std::sync::Once::new();
+    let on_visit = move |progress: Progress<'_>| {
+        let Progress::State(state) = progress else { return };
+        match state.summary.sites_visited {
+            0 => {}
+            1 => written.call_once(|| std::fs::write(&path, "s8.example\ns9.example\n").unwrap()),
+            _ => soft.cancel(),
+        }
+    };
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, &on_visit);
+    let summary = tokio::time::timeout(Duration::from_secs(45), run).await.unwrap().unwrap();
+    assert_eq!(summary.sites_visited, 2, "{summary:?}");
+    let failing = crawl.store.tasks_failing(10).await.unwrap();
+    assert!(failing.len() == 1 && failing[0].reason.contains(NAME), "{failing:?}");
+}
