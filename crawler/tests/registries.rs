@@ -303,6 +303,25 @@ async fn a_page_with_too_many_bytes_is_requested_with_fewer_entries() {
     assert!(is_from_the_start, "the next reading is of all entries");
 }
 
+/// A token that is no number names an entry, so pages of several sizes leave nothing out.
+#[tokio::test]
+async fn smaller_pages_leave_nothing_out_if_tokens_are_no_numbers() {
+    let mut long = agent(9);
+    long["description"] = "x".repeat(17 * 1_024 * 1_024).into();
+    let pages = vec![
+        page(&[agent(1)], Some("k0")),
+        page(&[long], Some("unread")),
+        page(&[agent(2)], Some("k1")),
+        page(&[agent(3)], None),
+    ];
+    let crawl = crawl(ard(), pages).await;
+    read_before(&crawl, AGENTS, &[9], 8).await;
+    crawl.pass().await;
+    assert_eq!(listed(&crawl).await, [1, 2, 3], "what the registry no longer lists is removed");
+    let position = crawl.store.registry_position(AGENTS).await.unwrap().unwrap();
+    assert!(position.read_whole_at.is_some(), "the next reading is of changes");
+}
+
 /// A reading that the daily limit ended after small pages. The token is the number of a page, so another size would skip entries.
 #[tokio::test]
 async fn a_resumed_reading_requests_pages_of_the_size_with_which_the_earlier_one_ended() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use manifest::{CapabilityId, is_main_host};
+use manifest::{CapabilityId, Host, is_main_host};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED, Term};
 
@@ -18,7 +18,7 @@ use super::vector_search::{CANDIDATES_MAX, COSINE_GOOD, QueryVector, VectorSearc
 use crate::analysis::fold_exact;
 use crate::error::{IndexError, SearchError};
 use crate::filter::FacetKey;
-use crate::named_host::named_host;
+use crate::named_host::{named_host, named_hosts};
 use crate::query::Plan;
 use crate::request::Grouping;
 
@@ -180,8 +180,8 @@ impl WindowQuery<'_> {
         scored.map(|(plan, scores)| evidence(plan, scores, row).max(good_cosine(hit))).reduce(f32::max)
     }
 
-    /// Documents whose id, name or site equals a whole phrasing. If the phrasing is a known id or names a host of a known site in any form,
-    /// capabilities that merely use it as their name do not match, because anyone can choose a name.
+    /// Documents whose id, name or site equals a whole phrasing. If the phrasing is a known id or names hosts of known sites, alone or among
+    /// other words, only documents of their owners match, because anyone can choose a name.
     fn exact_documents(&self) -> Result<HashSet<DocAddress>, IndexError> {
         let mut found = HashSet::new();
         for text in &self.texts {
@@ -199,29 +199,53 @@ impl WindowQuery<'_> {
             if !owned.is_empty() {
                 return Ok(owned.into_iter().collect());
             }
-        } else if let Some(host) = named_host(text) {
+        }
+        let folded = fold_exact(text);
+        let mut found = HashSet::new();
+        let whole = named_host(text);
+        let known = self.known_hosts(whole.iter().cloned().chain(named_hosts(text)))?;
+        for (host, of_site) in &known {
             let site = host.site();
-            let of_site = Term::from_field_text(fields.facet(FacetKey::Site), site.as_str());
-            let domain = is_main_host(&site, &host).then_some(site.as_str());
-            for form in [text, host.as_str()].into_iter().chain(domain) {
-                let owned = self.first_with(&[exact(form), of_site.clone()])?;
-                if !owned.is_empty() {
-                    return Ok(owned.into_iter().collect());
+            let domain = is_main_host(&site, host).then_some(site.as_str());
+            if whole.as_ref() == Some(host) {
+                for form in [text, host.as_str()].into_iter().chain(domain) {
+                    let owned = self.first_with(&[exact(form), of_site.clone()])?;
+                    if !owned.is_empty() {
+                        return Ok(owned.into_iter().collect());
+                    }
+                }
+            } else {
+                // every document has the name of its host, or of the domain if the site publishes it there
+                let owner = exact(domain.unwrap_or(host.as_str()));
+                for form in [text, folded.as_str()].into_iter().filter(|form| !form.is_empty()) {
+                    found.extend(self.first_with(&[exact(form), owner.clone(), of_site.clone()])?);
                 }
             }
-            // the names that others chose do not match the name of a known site
-            if self.opened().searcher.doc_freq(&of_site)? > 0 {
-                return Ok(HashSet::new());
-            }
         }
-        let mut found = HashSet::new();
-        let folded = fold_exact(text);
+        // the names that others chose do not match a text that names a known site
+        if !known.is_empty() {
+            return Ok(found);
+        }
         for form in [Some(folded.as_str()), Some(text).filter(|text| *text != folded)].into_iter().flatten() {
             if !form.is_empty() {
                 found.extend(self.first_with(&[exact(form)])?);
             }
         }
         Ok(found)
+    }
+
+    /// The hosts among these whose sites have documents in the index, each once, with the term of its site.
+    fn known_hosts(&self, hosts: impl Iterator<Item = Host>) -> tantivy::Result<Vec<(Host, Term)>> {
+        let mut known: Vec<(Host, Term)> = Vec::new();
+        for host in hosts {
+            let field = self.opened().fields.facet(FacetKey::Site);
+            let of_site = Term::from_field_text(field, host.site().as_str());
+            let is_listed = known.iter().any(|(listed, _)| *listed == host);
+            if !is_listed && self.opened().searcher.doc_freq(&of_site)? > 0 {
+                known.push((host, of_site));
+            }
+        }
+        Ok(known)
     }
 
     /// The first admitted documents with all terms, at most [`EXACT_MAX`].

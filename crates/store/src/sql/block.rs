@@ -20,7 +20,7 @@ const REASON: &str = "opted_out";
 
 /// Deletes all content of a site, and all data that could cause a request. Clocks are kept. Watches of the site end after they have
 /// delivered the removals ([`super::watch::watches_ended`]).
-const PURGES: [&str; 19] = [
+const PURGES: [&str; 21] = [
     "DELETE FROM capability_type WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM declaration WHERE site = $1",
@@ -36,6 +36,12 @@ const PURGES: [&str; 19] = [
     "DELETE FROM capability_search_count WHERE site = $1",
     "DELETE FROM host_check WHERE site = $1",
     "DELETE FROM registry_entry WHERE site = $1",
+    // a waiting message of a watched search has texts of its results: it is composed again, without those of the site
+    "UPDATE watch SET position = COALESCE((SELECT MIN(first_position) - 1 FROM delivery
+         WHERE watch_id = watch.id AND body LIKE '%\"site\":\"' || $1 || '\"%'), position)
+     WHERE search IS NOT NULL",
+    "DELETE FROM delivery WHERE body LIKE '%\"site\":\"' || $1 || '\"%'
+         AND watch_id IN (SELECT id FROM watch WHERE search IS NOT NULL)",
     "DELETE FROM delivery WHERE watch_id IN (SELECT id FROM watch WHERE receiver_site = $1)",
     "DELETE FROM watch WHERE receiver_site = $1",
     "DELETE FROM receiver_day WHERE receiver_site = $1",
