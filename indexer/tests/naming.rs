@@ -256,3 +256,19 @@ fn a_request_with_a_known_domain_has_exact_matches_of_its_owner_alone() {
         assert_eq!(sites, expected, "{text}");
     }
 }
+
+/// A site gives the name of another publisher to all of its capabilities.
+#[test]
+fn the_name_of_many_capabilities_does_not_hide_the_same_name_of_another_site() {
+    let mut many = own("many.example", "first", "Pays a bill.");
+    many.manifest.name = Some("Harbour Bank".to_owned());
+    for number in 0..60 {
+        support::add(&mut many, &format!("skill_{number}"), "Pays a bill.");
+    }
+    let mut bank = own("harbour.example", "balance", "Shows a balance.");
+    bank.manifest.name = Some("Harbour Bank".to_owned());
+    let (_dir, searcher) = searcher(&[many, bank]);
+    let hits = found(&searcher, "harbour bank", Filters::default());
+    let exact: Vec<&str> = hits.iter().filter(|hit| is_exact(hit)).map(|hit| hit.site.as_str()).collect();
+    assert!(exact.contains(&"harbour.example"), "{exact:?}");
+}

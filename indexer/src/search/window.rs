@@ -1,6 +1,6 @@
 //! The candidates of a search by relevance: selected by words, exact names and vectors, and re-ranked.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use manifest::{CapabilityId, Host, is_main_host};
 use tantivy::schema::IndexRecordOption;
@@ -24,8 +24,10 @@ use crate::request::Grouping;
 
 /// Number of first results whose best coverage is used.
 const COVERAGE_HITS: usize = 10;
-/// Maximum number of exact matches of one phrasing.
+/// Maximum number of exact matches of one phrasing, and how many of a site come before those of other sites. A site may give its own name to
+/// any number of capabilities.
 const EXACT_MAX: usize = 50;
+const EXACT_OF_SITE_FIRST: usize = 10;
 
 pub(super) struct WindowQuery<'a> {
     pub(super) retrieval: &'a dyn Retrieval,
@@ -250,7 +252,8 @@ impl WindowQuery<'_> {
 
     /// The first admitted documents with all terms, at most [`EXACT_MAX`].
     fn first_with(&self, terms: &[Term]) -> tantivy::Result<Vec<DocAddress>> {
-        let mut found = Vec::new();
+        let (mut found, mut further) = (Vec::new(), Vec::new());
+        let mut of_sites: HashMap<u64, usize> = HashMap::new();
         for (segment, ordinal) in self.opened().searcher.segment_readers().iter().zip(0..) {
             let mut postings = Vec::with_capacity(terms.len());
             for term in terms {
@@ -270,11 +273,21 @@ impl WindowQuery<'_> {
                     break;
                 }
                 if first == last && self.retrieval.admitted().has(segment, ordinal, last) {
-                    found.push(DocAddress::new(ordinal, last));
+                    let columns = self.opened().columns.get(ordinal as usize);
+                    let site = columns.and_then(|of| of.traits(last)).map_or(0, |traits| traits.site);
+                    let of_site = of_sites.entry(site).or_default();
+                    *of_site += 1;
+                    let is_first = *of_site <= EXACT_OF_SITE_FIRST;
+                    let list = if is_first { &mut found } else { &mut further };
+                    if list.len() < EXACT_MAX {
+                        list.push(DocAddress::new(ordinal, last));
+                    }
                 }
                 document = if first == last { last + 1 } else { last };
             }
         }
+        further.truncate(EXACT_MAX.saturating_sub(found.len()));
+        found.extend(further);
         Ok(found)
     }
 }
