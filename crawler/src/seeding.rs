@@ -147,6 +147,9 @@ impl Seeding {
         let is_list = |source: &&SeedSource| matches!(source, SeedSource::Url(_));
         let on_web = self.config.seeds.iter().filter(|source| source.is_on_web()).cloned();
         let mut on_web: Vec<SeedSource> = on_web.collect();
+        if on_web.is_empty() {
+            return Ok(());
+        }
         on_web.sort_by_key(|source| !is_list(&source));
         let (sources, stop) = (Arc::clone(&self.tools.sources_on_web), self.stop.clone());
         let Some(_reading) = stop.run_until_cancelled(sources.reading.lock()).await else { return Ok(()) };

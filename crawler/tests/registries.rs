@@ -523,10 +523,10 @@ async fn a_daemon_whose_only_source_is_slow_visits_known_sites() {
     assert_eq!(crawl.paths(NAME), ["/robots.txt"]);
 }
 
-/// The file changes while the registry is waited for.
+/// The file changes twice while the registry is waited for.
 #[tokio::test]
 async fn a_slow_registry_does_not_delay_the_reading_of_a_changed_file() {
-    let mut crawl = slow_registry_and_list(50).await;
+    let mut crawl = slow_registry_and_list(200).await;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("seeds.txt");
     std::fs::write(&path, "s8.example\n").unwrap();
@@ -534,18 +534,19 @@ async fn a_slow_registry_does_not_delay_the_reading_of_a_changed_file() {
     crawl.config.mode = Mode::Daemon;
     let cancel = Cancel::default();
     let soft = cancel.soft.clone();
-    let written = std::sync::Once::new();
+    let written = [std::sync::Once::new(), std::sync::Once::new()];
     let on_visit = move |progress: Progress<'_>| {
         let Progress::State(state) = progress else { return };
         match state.summary.sites_visited {
             0 => {}
-            1 => written.call_once(|| std::fs::write(&path, "s8.example\ns9.example\n").unwrap()),
+            1 => written[0].call_once(|| std::fs::write(&path, "s8.example\ns9.example\n").unwrap()),
+            2 => written[1].call_once(|| std::fs::write(&path, "s7.example\n").unwrap()),
             _ => soft.cancel(),
         }
     };
     let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, &on_visit);
-    let summary = tokio::time::timeout(Duration::from_secs(45), run).await.unwrap().unwrap();
-    assert_eq!(summary.sites_visited, 2, "{summary:?}");
+    let summary = tokio::time::timeout(Duration::from_secs(90), run).await.unwrap().unwrap();
+    assert_eq!(summary.sites_visited, 3, "{summary:?}");
     assert_eq!(crawl.paths(NAME), ["/robots.txt"]);
 }
 
