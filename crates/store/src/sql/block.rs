@@ -20,7 +20,7 @@ const REASON: &str = "opted_out";
 
 /// Deletes all content of a site, and all data that could cause a request. Clocks are kept. Watches of the site end after they have
 /// delivered the removals ([`super::watch::watches_ended`]).
-const PURGES: [&str; 21] = [
+const PURGES: [&str; 19] = [
     "DELETE FROM capability_type WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM declaration WHERE site = $1",
@@ -36,16 +36,20 @@ const PURGES: [&str; 21] = [
     "DELETE FROM capability_search_count WHERE site = $1",
     "DELETE FROM host_check WHERE site = $1",
     "DELETE FROM registry_entry WHERE site = $1",
-    // a waiting message of a watched search has texts of its results: it is composed again, without those of the site
+    "DELETE FROM delivery WHERE watch_id IN (SELECT id FROM watch WHERE receiver_site = $1)",
+    "DELETE FROM watch WHERE receiver_site = $1",
+    "DELETE FROM receiver_day WHERE receiver_site = $1",
+    "UPDATE site_link SET is_open = 0 WHERE site = $1",
+];
+
+/// Deletes the waiting messages of watched searches that have texts of a site. Their watches move back to the first change of such a message,
+/// so that it is composed again without these texts.
+const MESSAGE_PURGES: [&str; 2] = [
     "UPDATE watch SET position = COALESCE((SELECT MIN(first_position) - 1 FROM delivery
          WHERE watch_id = watch.id AND body LIKE '%\"site\":\"' || $1 || '\"%'), position)
      WHERE search IS NOT NULL",
     "DELETE FROM delivery WHERE body LIKE '%\"site\":\"' || $1 || '\"%'
          AND watch_id IN (SELECT id FROM watch WHERE search IS NOT NULL)",
-    "DELETE FROM delivery WHERE watch_id IN (SELECT id FROM watch WHERE receiver_site = $1)",
-    "DELETE FROM watch WHERE receiver_site = $1",
-    "DELETE FROM receiver_day WHERE receiver_site = $1",
-    "UPDATE site_link SET is_open = 0 WHERE site = $1",
 ];
 
 /// Blocks a site: ends its lease, removes its manifests from the index, purges its content.
@@ -90,6 +94,9 @@ async fn site_purge(
     site_close(connection, site, purge.status, now).await?;
     let manifests_removed = feed_removal(connection, site, &purge.feed_reason, now).await?;
     let documents = version::documents_of_site(connection, site).await?;
+    for purge in MESSAGE_PURGES {
+        sqlx::query(purge).bind(site.as_str()).execute(&mut *connection).await?;
+    }
     content_purge(connection, site).await?;
     let listed = names(documents.iter().map(String::as_str))?;
     let dropped = document::documents_drop_unused(connection, &listed).await?;
