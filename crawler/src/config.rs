@@ -263,7 +263,8 @@ impl SeedSource {
             Self::File(path) => path.display().to_string(),
             Self::Stdin => "stdin".to_owned(),
             Self::Url(url) => url.to_string(),
-            Self::Registry(url) | Self::McpRegistry(url) => format!("the registry {url}"),
+            Self::Registry(url) => format!("ard:{url}"),
+            Self::McpRegistry(url) => format!("mcp:{url}"),
             Self::Text { name, .. } => name.clone(),
         }
     }

@@ -78,25 +78,24 @@ async fn run_schedules(context: DaemonContext, stop: CancellationToken) {
                 (Ok(summary), _) => tracing::info!(%task, result = summary, "scheduled task done"),
                 (Err(_), _) => {}
             }
-            ended(tools, task, monitor, result).await;
+            monitor.ended(write_event(tools, task, result), clock::now()).await;
         }
         after = at.max(clock::now());
     }
 }
 
-/// Reports the end of a run.
-async fn ended(
+/// Writes the event of the end of a run.
+fn write_event(
     tools: &Tools,
     task: ScheduledTask,
-    monitor: &TaskMonitor,
     result: Result<String, TaskFailure>,
-) {
+) -> Result<(), TaskFailure> {
     let (summary, result) = match result {
         Ok(summary) => (summary, Ok(())),
         Err(failure) => (format!("failed: {failure}"), Err(failure)),
     };
     tools.events.write(Event::Scheduled { task: &task.to_string(), came_to: &summary });
-    monitor.ended(result, clock::now()).await;
+    result
 }
 
 /// Reads the seeds again each time a seed file has changed, until stopped.
@@ -124,7 +123,10 @@ pub(crate) async fn follow_seed_files(
             (Err(failure), _) if failure.is_outage() => files.forget(),
             (Err(_), _) => {}
         }
-        ended(&context.tools, ScheduledTask::Seeds, &context.seeds_monitor, read).await;
+        let read = write_event(&context.tools, ScheduledTask::Seeds, read);
+        // what was wrong with sources on the web remains known until they are read again
+        let result = read.and_then(|()| context.tools.sources_on_web.last_result());
+        context.seeds_monitor.ended(result, clock::now()).await;
     }
 }
 

@@ -65,6 +65,8 @@ pub(crate) struct Harvest {
     /// Whether entries between the pages may be missing. A token may be the number of a page: then they are missing if pages of several sizes
     /// were requested, or if entries were removed after the pages that an earlier reading read.
     may_have_gaps: bool,
+    /// Whether pages of several sizes were requested.
+    has_several_sizes: bool,
     /// How often the page with which this reading continues has failed in a row.
     failures: u32,
     is_cut: bool,
@@ -96,8 +98,8 @@ impl Harvest {
         };
         if let Some(unfinished) = position.unfinished.take().filter(is_resumed) {
             harvest.page_size = unfinished.page_entries.map_or(PageSize::MAX, PageSize::resumed);
-            harvest.may_have_gaps =
-                unfinished.page_entries.is_some() || next_number(&unfinished.next_page).is_some();
+            harvest.has_several_sizes = unfinished.page_entries.is_some();
+            harvest.may_have_gaps = next_number(&unfinished.next_page).is_some();
             harvest.began_at = unfinished.began_at;
             harvest.latest = unfinished.latest;
             harvest.resumed_at = Some(unfinished.next_page);
@@ -123,6 +125,7 @@ impl Harvest {
             latest: None,
             page_size: PageSize::MAX,
             may_have_gaps: false,
+            has_several_sizes: false,
             failures: 0,
             is_cut: false,
             left_out_of_sites: 0,
@@ -154,11 +157,12 @@ impl Harvest {
         self.page_size
     }
 
-    /// The next page is requested with fewer entries than the pages before it. Nothing is removed because it is missing, and the next reading
-    /// is of all entries.
-    pub(crate) const fn reduce_page_size(&mut self, smaller: PageSize) {
+    /// The page of a token is requested with fewer entries than the pages before it. If the token is a number, nothing is removed because it
+    /// is missing, and the next reading is of all entries.
+    pub(crate) fn reduce_page_size(&mut self, smaller: PageSize, token: Option<&str>) {
         self.page_size = smaller;
-        self.may_have_gaps = true;
+        self.has_several_sizes = true;
+        self.may_have_gaps |= token.and_then(next_number).is_some();
     }
 
     /// Whether one more entry with too many bytes may be left out.
@@ -186,6 +190,7 @@ impl Harvest {
         self.latest = self.latest.max(latest_change(entries, self.began_at));
         self.failures = 0;
         self.page_size = self.page_size.after_page();
+        self.may_have_gaps |= self.has_several_sizes && next_page.and_then(next_number).is_some();
         let position = self.position_before(next_page);
         let left_out = self.write(entries, position.as_ref()).await?;
         if left_out.of_registry > 0 && !self.is_cut {
@@ -255,7 +260,7 @@ impl Harvest {
                     next_page: next_page.to_owned(),
                     latest: self.latest,
                     failures: self.failures,
-                    page_entries: self.may_have_gaps.then(|| self.page_size.entries()),
+                    page_entries: self.has_several_sizes.then(|| self.page_size.entries()),
                 }),
                 ..self.position.clone()
             }),

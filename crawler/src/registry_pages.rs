@@ -254,7 +254,7 @@ async fn fetch<R: PagedRegistry>(
         }
         let entries = smaller.entries();
         tracing::info!(url = %request.url, entries, "a page of a registry has too many bytes: it is requested with fewer entries");
-        harvest.reduce_page_size(smaller);
+        harvest.reduce_page_size(smaller, token);
     }
 }
 

@@ -14,6 +14,20 @@ const DELAY_MAX: Duration = Duration::from_secs(5);
 /// An attempt that takes longer is logged, because it may wait for a connection.
 const SLOW_AFTER: Duration = Duration::from_secs(2);
 
+/// Poll interval of [`lasting_outage`].
+const OUTAGE_POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Waits for an outage of the database that lasts this long from now on.
+pub(crate) async fn lasting_outage(lasts: Duration) {
+    let mut began = Instant::now();
+    while began.elapsed() < lasts {
+        tokio::time::sleep(OUTAGE_POLL_INTERVAL).await;
+        if !OUTAGE.is_on() {
+            began = Instant::now();
+        }
+    }
+}
+
 /// Retries as long as the database is unavailable; the log names the `operation`.
 pub(crate) async fn retry_while_unavailable<T, F>(
     operation: &str,

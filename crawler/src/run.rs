@@ -1,6 +1,7 @@
 //! Runs a crawl: adds the seeds, then visits until nothing is due.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_recursion::async_recursion as boxed;
 use manifest::SiteName;
@@ -17,6 +18,7 @@ use crate::database_lock::EndedHolder;
 use crate::error::CrawlError;
 use crate::events::{Event, Events};
 use crate::groups::Groups;
+use crate::retry::lasting_outage;
 use crate::seeding::Seeding;
 use crate::seeds::Reading;
 use crate::seeds::SeedReport;
@@ -28,6 +30,9 @@ use crate::{clock, daemon, deliveries, endpoint_checks};
 /// Maximum number of times of a schedule that are shown at the start.
 const TIMES_SHOWN: usize = 3;
 
+/// How long the database may be unavailable after a soft stop before everything that waits for it is dropped. The leases then expire.
+const OUTAGE_AFTER_STOP_MAX: Duration = Duration::from_secs(5);
+
 /// Adds the seeds and visits every site that is due.
 #[boxed]
 pub async fn run(
@@ -38,19 +43,53 @@ pub async fn run(
 ) -> Result<Summary, CrawlError> {
     let started = Instant::now();
     let config = config.locked()?;
-    forget_previous_holder(&config, &store).await?;
     let events = open_events(&config)?;
+    let mut summary = Summary::default();
+    let crawl = crawl((&config, &events), store, cancel.clone(), (progress, &mut summary));
+    let is_given_up = unless_stopped_in_outage(&cancel, crawl).await?.is_none();
+    summary.interrupted |= is_given_up;
+    summary.end(started.elapsed());
+    events.write(Event::Stopped { sites_visited: summary.sites_visited, requests: summary.requests });
+    Ok(summary)
+}
+
+/// Runs work until its end, or until an outage of the database lasts for [`OUTAGE_AFTER_STOP_MAX`] after a soft stop.
+async fn unless_stopped_in_outage<T>(
+    cancel: &Cancel,
+    work: impl Future<Output = Result<T, CrawlError>>,
+) -> Result<Option<T>, CrawlError> {
+    let stopped_in_outage = async {
+        cancel.soft.cancelled().await;
+        lasting_outage(OUTAGE_AFTER_STOP_MAX).await;
+    };
+    tokio::select! {
+        done = work => done.map(Some),
+        () = stopped_in_outage => {
+            tracing::info!("stopped while the database is unavailable: the leases of open visits expire");
+            Ok(None)
+        }
+    }
+}
+
+#[boxed]
+async fn crawl(
+    (config, events): (&CrawlConfig, &Events),
+    store: Store,
+    cancel: Cancel,
+    (progress, summary): (&(dyn Fn(Progress<'_>) + Sync), &mut Summary),
+) -> Result<(), CrawlError> {
+    forget_previous_holder(config, &store).await?;
     let tracker = TaskTracker::new();
-    let groups = groups_of(&config, &store, Share::Full);
-    let tools = Tools::start(&config, &store, (groups, events.clone()), &tracker).await?;
+    let groups = groups_of(config, &store, Share::Full);
+    let tools = Tools::start(config, &store, (groups, events.clone()), &tracker).await?;
     let seeds_monitor = Arc::new(TaskMonitor::new(store.clone(), BackgroundTask::Seeds));
     let seeds_read_at = config.seeds_read_at.unwrap_or_else(clock::now);
     let reading_stop = cancel.soft.child_token();
     let seeding = Seeding::new(config.clone(), tools.clone(), Reading::First, reading_stop.clone());
-    let (seeds, on_web) = read_first(&config, seeding, &seeds_monitor, progress).await?;
-    let mut summary = Summary { seeds, ..Summary::default() };
-    begin(&config, &tools, &summary).await?;
-    progress(Progress::Seeded { summary: &summary, mode: config.mode });
+    let (seeds, on_web) = read_first(config, seeding, &seeds_monitor, progress).await?;
+    summary.seeds = seeds;
+    begin(config, &tools, summary).await?;
+    progress(Progress::Seeded { summary, mode: config.mode });
     let schedules_stop = cancel.soft.child_token();
     let deliveries = Arc::new(TaskMonitor::new(store, BackgroundTask::Deliveries));
     let (running, worker) = (Arc::clone(&deliveries), config.worker.clone());
@@ -69,32 +108,28 @@ pub async fn run(
             progress(Progress::Scheduled { task, next: &next });
         }
     }
-    let reading = read_during_visits(on_web, (&seeds_monitor, &events));
-    let mut worker = Worker { summary, ..Worker::new(&config, tools, cancel, progress, &tracker) };
+    let reading = read_during_visits(on_web, (&seeds_monitor, events));
+    let mut worker = Worker::new(config, tools, cancel, (progress, summary), &tracker);
     let (ran, read) = tokio::join!(visit(&mut worker, config.mode, reading_stop), reading);
     schedules_stop.cancel();
-    summary = worker.summary;
-    summary.has_earlier_requests = summary.requests > worker.tools.activity.counts().requests;
+    worker.summary.has_earlier_requests = worker.summary.requests > worker.tools.activity.counts().requests;
     if ran.is_ok() {
         // deliver the changes that the last visits found
         deliveries::deliver_due(&worker.tools, &config.worker, &deliveries, &worker.cancel.soft).await;
     }
-    if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
+    if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !worker.summary.interrupted {
         if config.endpoint_checks == EndpointChecks::Daily {
             let (tools, stop, wait) = (&worker.tools, &worker.cancel.soft, config.mode.park_wait());
             endpoint_checks::check_in_pass(tools, &config.worker, stop, wait).await?;
         }
         worker.tools.store.housekeeping(clock::now()).await?;
-        summary.next_due_at = worker.tools.store.next_due_at().await?;
+        worker.summary.next_due_at = worker.tools.store.next_due_at().await?;
     }
-    drop((worker.tools, worker.writer, worker.hand_overs));
-    tracker.close();
-    tracker.wait().await;
-    ran?;
-    summary.seeds = read.unwrap_or(summary.seeds);
-    summary.end(started.elapsed());
-    events.write(Event::Stopped { sites_visited: summary.sites_visited, requests: summary.requests });
-    Ok(summary)
+    if let Some(read) = read {
+        worker.summary.seeds = read;
+    }
+    worker.end(&tracker).await;
+    Ok(ran?)
 }
 
 /// Visits sites, and ends reading the sources of seeds when the visits end.
@@ -234,26 +269,36 @@ pub async fn check(
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<Summary, CrawlError> {
     let started = Instant::now();
+    let mut summary = Summary::default();
+    let visited = check_visit(&config, store, cancel.clone(), seed, (progress, &mut summary));
+    let is_given_up = unless_stopped_in_outage(&cancel, visited).await?.is_none();
+    summary.interrupted |= is_given_up;
+    summary.end(started.elapsed());
+    Ok(summary)
+}
+
+#[boxed]
+async fn check_visit(
+    config: &CrawlConfig,
+    store: Store,
+    cancel: Cancel,
+    seed: Seed,
+    (progress, summary): (&(dyn Fn(Progress<'_>) + Sync), &mut Summary),
+) -> Result<(), CrawlError> {
     let site = seed.host.site();
-    forget_ended_holder(&config, &store).await?;
+    forget_ended_holder(config, &store).await?;
     store.seeds_add(&[Seed { revisit_now: true, ..seed }], clock::now()).await?;
-    let groups = groups_of(&config, &store, Share::None);
+    let groups = groups_of(config, &store, Share::None);
     if let Some(SiteGroup { group, owner: None }) = store.site_group(&site).await? {
         groups.take_unowned(&store, group).await?;
     }
     let tracker = TaskTracker::new();
-    let tools = Tools::start(&config, &store, (groups, open_events(&config)?), &tracker).await?;
-    let worker = Worker::new(&config, tools, cancel, progress, &tracker);
+    let tools = Tools::start(config, &store, (groups, open_events(config)?), &tracker).await?;
+    let worker = Worker::new(config, tools, cancel, (progress, summary), &tracker);
     let mut worker = Worker { concurrency: 1, only: Some(vec![site]), ..worker };
-    let park_wait = config.mode.park_wait();
-    let ran = worker.run(Mode::Once { park_wait }).await;
-    let mut summary = worker.summary;
-    drop((worker.tools, worker.writer, worker.hand_overs));
-    tracker.close();
-    tracker.wait().await;
-    ran?;
-    summary.end(started.elapsed());
-    Ok(summary)
+    let ran = worker.run(Mode::Once { park_wait: config.mode.park_wait() }).await;
+    worker.end(&tracker).await;
+    Ok(ran?)
 }
 
 /// The site of a domain or URL that was typed.

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use manifest::{Format, Host, SiteName};
-use policy::{FetchOutcome, VisitEnd};
+use policy::{FetchOutcome, VisitEnd, failed_host};
 use serde::Serialize;
-use store::{FetchReport, NextVisit, VisitRecord, VisitSaved};
+use store::{NextVisit, VisitRecord, VisitReport, VisitSaved};
 
 use crate::events::Event;
 use crate::seeds::SeedReport;
@@ -43,18 +43,19 @@ pub struct SiteAndHost {
 }
 
 impl SiteAndHost {
-    /// The site of a visit, with the host of the first fetch that failed: it neither found a document nor showed that there is none.
-    pub(crate) fn of_visit(site: &SiteName, fetches: impl IntoIterator<Item = (Host, FetchOutcome)>) -> Self {
-        let is_failed = |outcome: FetchOutcome| {
-            !(outcome.is_present() || outcome.is_absent() || outcome == FetchOutcome::NotReached)
-        };
-        let failed = fetches.into_iter().find(|(_, outcome)| is_failed(*outcome)).map(|(host, _)| host);
+    /// The site of a visit, with the host whose failure explains its end.
+    pub(crate) fn of_visit(
+        site: &SiteName,
+        end: VisitEnd,
+        fetches: impl IntoIterator<Item = (Host, FetchOutcome)>,
+    ) -> Self {
+        let failed = failed_host(end, fetches);
         Self { site: site.clone(), host: failed.filter(|host| host.as_str() != site.as_str()) }
     }
 
-    /// The site of a stored visit, with the host of the first fetch that failed.
-    pub(crate) fn of_report(site: &SiteName, fetches: &[FetchReport]) -> Self {
-        Self::of_visit(site, fetches.iter().map(|fetch| (fetch.url.host(), fetch.outcome)))
+    /// The site of a stored visit, with the host whose failure explains its end.
+    pub(crate) fn of_report(site: &SiteName, visit: &VisitReport) -> Self {
+        Self::of_visit(site, visit.end, visit.fetches.iter().map(|fetch| (fetch.url.host(), fetch.outcome)))
     }
 }
 
@@ -178,6 +179,7 @@ impl VisitCounts {
         Self {
             named: SiteAndHost::of_visit(
                 &visit.site,
+                visit.end,
                 visit.fetches.iter().map(|fetch| (fetch.url.host(), fetch.outcome)),
             ),
             site: visit.site.clone(),
@@ -215,7 +217,7 @@ mod tests {
         let site = SiteName::parse("shop.example").unwrap();
         let named = |fetches: &[(&str, FetchOutcome)]| {
             let fetches = fetches.iter().map(|(host, outcome)| (Host::parse(host).unwrap(), *outcome));
-            SiteAndHost::of_visit(&site, fetches).to_string()
+            SiteAndHost::of_visit(&site, VisitEnd::DnsDead, fetches).to_string()
         };
         for (fetches, text) in [
             (
@@ -232,6 +234,13 @@ mod tests {
                 "api.shop.example of the site shop.example",
             ),
             (&[("www.shop.example", FetchOutcome::Found)], "shop.example"),
+            (
+                &[
+                    ("shop.example", FetchOutcome::RobotsUnreachable),
+                    ("api.shop.example", FetchOutcome::DnsFailed),
+                ],
+                "api.shop.example of the site shop.example",
+            ),
             (&[], "shop.example"),
         ] {
             assert_eq!(named(fetches), text, "{fetches:?}");

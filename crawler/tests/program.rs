@@ -131,6 +131,24 @@ async fn explain_shows_the_timeline_of_a_site() {
     );
 }
 
+#[tokio::test]
+async fn explain_shows_the_rule_that_forbids_everything() {
+    let fixture = Fixture::with([
+        Host::new("keepout.example").robots("User-agent: *\nDisallow: /\n"),
+        Host::new("page.example").robots("<!doctype html><title>Shop</title>"),
+    ])
+    .await;
+    fixture.file("seeds", "keepout.example\npage.example\n");
+    fixture.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
+    for (site, line) in [
+        ("keepout.example", "\n  /: disallowed by line 2: Disallow: /\n"),
+        ("page.example", "\n  file: an HTML page, not rules\n"),
+    ] {
+        let explained = text(&fixture.run(&["explain", site]).await.stdout);
+        assert!(explained.contains(line), "{explained}");
+    }
+}
+
 /// A document that crashed its readers is not read again, and `explain` shows why.
 #[tokio::test]
 async fn explain_shows_a_quarantined_document() {

@@ -303,6 +303,25 @@ async fn a_page_with_too_many_bytes_is_requested_with_fewer_entries() {
     assert!(is_from_the_start, "the next reading is of all entries");
 }
 
+/// A token that is no number names an entry, so pages of several sizes leave nothing out.
+#[tokio::test]
+async fn smaller_pages_leave_nothing_out_if_tokens_are_no_numbers() {
+    let mut long = agent(9);
+    long["description"] = "x".repeat(17 * 1_024 * 1_024).into();
+    let pages = vec![
+        page(&[agent(1)], Some("k0")),
+        page(&[long], Some("unread")),
+        page(&[agent(2)], Some("k1")),
+        page(&[agent(3)], None),
+    ];
+    let crawl = crawl(ard(), pages).await;
+    read_before(&crawl, AGENTS, &[9], 8).await;
+    crawl.pass().await;
+    assert_eq!(listed(&crawl).await, [1, 2, 3], "what the registry no longer lists is removed");
+    let position = crawl.store.registry_position(AGENTS).await.unwrap().unwrap();
+    assert!(position.read_whole_at.is_some(), "the next reading is of changes");
+}
+
 /// A reading that the daily limit ended after small pages. The token is the number of a page, so another size would skip entries.
 #[tokio::test]
 async fn a_resumed_reading_requests_pages_of_the_size_with_which_the_earlier_one_ended() {
@@ -504,10 +523,38 @@ async fn a_daemon_whose_only_source_is_slow_visits_known_sites() {
     assert_eq!(crawl.paths(NAME), ["/robots.txt"]);
 }
 
-/// The file changes while the registry is waited for.
+/// The file changes twice while the registry is waited for.
 #[tokio::test]
 async fn a_slow_registry_does_not_delay_the_reading_of_a_changed_file() {
-    let mut crawl = slow_registry_and_list(50).await;
+    let mut crawl = slow_registry_and_list(200).await;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("seeds.txt");
+    std::fs::write(&path, "s8.example\n").unwrap();
+    crawl.config.seeds = vec![ard(), SeedSource::File(path.clone())];
+    crawl.config.mode = Mode::Daemon;
+    let cancel = Cancel::default();
+    let soft = cancel.soft.clone();
+    let written = [std::sync::Once::new(), std::sync::Once::new()];
+    let on_visit = move |progress: Progress<'_>| {
+        let Progress::State(state) = progress else { return };
+        match state.summary.sites_visited {
+            0 => {}
+            1 => written[0].call_once(|| std::fs::write(&path, "s8.example\ns9.example\n").unwrap()),
+            2 => written[1].call_once(|| std::fs::write(&path, "s7.example\n").unwrap()),
+            _ => soft.cancel(),
+        }
+    };
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, &on_visit);
+    let summary = tokio::time::timeout(Duration::from_secs(90), run).await.unwrap().unwrap();
+    assert_eq!(summary.sites_visited, 3, "{summary:?}");
+    assert_eq!(crawl.paths(NAME), ["/robots.txt"]);
+}
+
+/// A registry that cannot be read is requested again at the next scheduled time only.
+#[tokio::test]
+async fn reading_a_changed_file_leaves_the_failure_of_a_registry_known() {
+    let registry = Host::new(NAME).robots("User-agent: *\nAllow: /\n").route("/agents", Answer::status(403));
+    let mut crawl = crawl_of(ard(), registry).await;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("seeds.txt");
     std::fs::write(&path, "s8.example\n").unwrap();
@@ -527,5 +574,6 @@ async fn a_slow_registry_does_not_delay_the_reading_of_a_changed_file() {
     let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, &on_visit);
     let summary = tokio::time::timeout(Duration::from_secs(45), run).await.unwrap().unwrap();
     assert_eq!(summary.sites_visited, 2, "{summary:?}");
-    assert_eq!(crawl.paths(NAME), ["/robots.txt"]);
+    let failing = crawl.store.tasks_failing(10).await.unwrap();
+    assert!(failing.len() == 1 && failing[0].reason.contains(NAME), "{failing:?}");
 }

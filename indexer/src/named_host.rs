@@ -1,24 +1,55 @@
-//! The host that a whole text names: a domain, or an address with one.
+//! The hosts that a text names: a domain, an address with one, or an identifier.
 
 use manifest::Host;
 
 /// What may precede a domain that identifies a publisher.
-const PREFIXES: [&str; 2] = ["did:web:", "urn:air:"];
+const PREFIXES: [&str; 6] = ["did:web:", "did:wba:", "urn:air:", "web:", "https:", "http:"];
+/// Maximum number of names with dots that are read in a text.
+const NAMES_MAX: usize = 8;
+/// Characters that are read as a dot in a domain (UTS 46), and how people write one so that it is no link.
+const DOTS: [&str; 5] = ["\u{3002}", "\u{ff0e}", "\u{ff61}", "[.]", "(.)"];
 
 /// The host of a text in lower case such as `example.org.`, `https://www.example.org:443/path`, `@example.org`, `did:web:example.org` and
-/// `urn:air:example.org:agents:one`. `None` for other texts. People and models paste a domain in any of these forms.
+/// `urn:air:example.org:agents:one`, also in quotes or brackets and before a comma. `None` for other texts. People and models paste a domain
+/// in any of these forms.
 pub(crate) fn named_host(text: &str) -> Option<Host> {
-    let text = text.trim();
+    let is_kept = |c: char| c.is_alphanumeric() || matches!(c, '/' | '@' | ':');
+    let plain = with_dots(text);
+    let text = plain.trim_matches(|c| !is_kept(c)).trim_start_matches(':');
+    let address = text.split_once("://").map(|(_, rest)| rest);
     let identified = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix));
-    let rest = match identified {
-        Some(rest) => rest.split([':', '%']).next()?,
-        None => text.split_once("://").map_or(text, |(_, rest)| rest).trim_start_matches('/'),
+    let rest = match (address, identified) {
+        (Some(rest), _) => rest.trim_start_matches('/'),
+        (None, Some(rest)) => rest.trim_start_matches('/').split([':', '%']).next()?,
+        (None, None) => text.trim_start_matches('/'),
     };
     let authority = rest.split(['/', '\\', '?', '#']).next()?;
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let host = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(host, _)| host);
-    Host::parse(host).ok().filter(|host| host.as_str().contains('.'))
+    host_of(host)
+}
+
+/// The first hosts that a text may name anywhere: each word with dots, and the same in reverse order, as in `org.example/server`. Most are no
+/// hosts of known sites.
+pub(crate) fn named_hosts(text: &str) -> Vec<Host> {
+    let plain = with_dots(text);
+    let words = plain.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-')));
+    let names = words.map(|word| word.trim_matches(['.', '-'])).filter(|word| word.contains('.'));
+    let mut hosts = Vec::new();
+    for name in names.take(NAMES_MAX) {
+        let reversed = name.split('.').rev().collect::<Vec<_>>().join(".");
+        hosts.extend([name, &reversed].into_iter().filter_map(host_of));
+    }
+    hosts
+}
+
+fn with_dots(text: &str) -> String {
+    DOTS.iter().fold(text.to_owned(), |text, dot| text.replace(dot, "."))
+}
+
+fn host_of(name: &str) -> Option<Host> {
+    Host::parse(name).ok().filter(|host| host.as_str().contains('.'))
 }
 
 #[cfg(test)]
@@ -43,6 +74,20 @@ mod tests {
             "did:web:victim.example%3a443:a",
             "urn:air:victim.example:agents:x",
             "victim\u{ff0e}example",
+            "victim.example,",
+            "(victim.example)",
+            "<https://victim.example>",
+            "\u{201c}victim.example\u{201d}",
+            "`victim.example`",
+            "[victim](https://victim.example)",
+            "https:victim.example",
+            "https:/victim.example",
+            "*.victim.example",
+            "did:wba:victim.example:user",
+            "web:victim.example",
+            "mailto:pay@victim.example",
+            "victim[.]example",
+            "\u{200b}victim.example\u{200b}",
         ] {
             assert_eq!(named_host(text).as_ref().map(Host::as_str), Some("victim.example"), "{text}");
         }
@@ -52,5 +97,20 @@ mod tests {
         {
             assert_eq!(named_host(text), None, "{text}");
         }
+    }
+    #[test]
+    fn hosts_are_recognised_in_sentences_and_registry_names() {
+        for text in [
+            "open account at victim.example",
+            "victim.example:pay",
+            "example.victim/mcp",
+            "https://victim.example https://victim.example",
+            "pay_victim.example_now",
+        ] {
+            let hosts = named_hosts(text);
+            assert!(hosts.iter().any(|host| host.as_str() == "victim.example"), "{text}: {hosts:?}");
+        }
+        assert_eq!(named_hosts("open account, v1 2.0 ... 10.0.0.1"), []);
+        assert_eq!(named_hosts(&"a.example ".repeat(100)).len(), 2 * NAMES_MAX);
     }
 }

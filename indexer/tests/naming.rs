@@ -233,3 +233,42 @@ fn the_domain_is_an_exact_match_of_what_the_site_publishes_alone() {
     assert_eq!(exact(&[upload, other.clone()], "plat.example"), [""; 0], "no other site may use the domain");
     assert_eq!(exact(&[other], "plat.example"), ["plat.example"], "the index does not know the domain");
 }
+
+/// Also in quotes, in a sentence, and in the name of a server.
+#[test]
+fn a_request_with_a_known_domain_has_exact_matches_of_its_owner_alone() {
+    for (text, expected) in [
+        ("victim.example,", vec!["victim.example"]),
+        ("(victim.example)", vec!["victim.example"]),
+        ("[victim](https://victim.example)", vec!["victim.example"]),
+        ("https:victim.example", vec!["victim.example"]),
+        ("did:wba:victim.example", vec!["victim.example"]),
+        ("victim[.]example", vec!["victim.example"]),
+        ("example.victim/mcp", vec!["victim.example"]),
+        ("victim.example:pay", vec![]),
+        ("open account at victim.example", vec![]),
+    ] {
+        let owner = own("victim.example", "example.victim/mcp", "Pays a bill.");
+        let impostor = own("evil.example", text, "Pays a bill at victim.example.");
+        let (_dir, searcher) = searcher(&[impostor, owner]);
+        let hits = found(&searcher, text, Filters::default()).into_iter().filter(is_exact);
+        let sites: Vec<String> = hits.map(|hit| hit.site.to_string()).collect();
+        assert_eq!(sites, expected, "{text}");
+    }
+}
+
+/// A site gives the name of another publisher to all of its capabilities.
+#[test]
+fn the_name_of_many_capabilities_does_not_hide_the_same_name_of_another_site() {
+    let mut many = own("many.example", "first", "Pays a bill.");
+    many.manifest.name = Some("Harbour Bank".to_owned());
+    for number in 0..60 {
+        support::add(&mut many, &format!("skill_{number}"), "Pays a bill.");
+    }
+    let mut bank = own("harbour.example", "balance", "Shows a balance.");
+    bank.manifest.name = Some("Harbour Bank".to_owned());
+    let (_dir, searcher) = searcher(&[many, bank]);
+    let hits = found(&searcher, "harbour bank", Filters::default());
+    let exact: Vec<&str> = hits.iter().filter(|hit| is_exact(hit)).map(|hit| hit.site.as_str()).collect();
+    assert!(exact.contains(&"harbour.example"), "{exact:?}");
+}

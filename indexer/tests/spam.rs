@@ -195,6 +195,18 @@ fn lists_of_names_are_spam_and_integrations_are_not() {
     assert_eq!(spam(&searcher), ["decoy.example", "names.example"].map(brand_names).into());
 }
 
+/// Anybody may register domains with the words of a text.
+#[test]
+fn domains_with_two_common_words_do_not_make_a_text_spam() {
+    let words: Vec<&str> =
+        "book flight hotel train weather calendar invoice order parcel music".split(' ').collect();
+    let mut web: Vec<StoredManifest> =
+        words.windows(2).map(|pair| known(&format!("{}.example", pair.concat()), &pair.concat())).collect();
+    web.push(site("victim.example", "Victim", 60, &[("book", &words.join(" "))]));
+    let (_dir, searcher) = index(&web);
+    assert_eq!(spam(&searcher), BTreeMap::new());
+}
+
 /// The documents of the domain may come after those of any number of customers.
 #[test]
 fn a_customer_of_a_site_does_not_make_the_site_spam() {

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use manifest::{Discovery, Host, ManifestUrl, SiteName, is_main_host};
-use store::{HostOrigin, HostState, ResourceState, SiteState, VisitReport};
+use store::{FetchReport, HostOrigin, HostState, ResourceState, SiteState, VisitReport};
 
 /// Removes URLs and hosts that only clients or other sites named and that have no manifest, with their fetches. Returns the number of URLs.
 pub(super) fn leave_out(site: &SiteName, state: &mut SiteState, visits: &mut [VisitReport]) -> u64 {
@@ -86,8 +86,12 @@ fn known_hosts(site: &SiteName, hosts: &[HostState], visits: &[VisitReport]) -> 
     let is_main = |host: &Host| is_main_host(site, host);
     let listed = hosts.iter().filter(|of| is_main(&of.host) || of.origin >= HostOrigin::Collected);
     let mut known: HashSet<Host> = listed.map(|of| of.host.clone()).collect();
+    // anybody may link to a URL that redirects to a host of their choice
+    let is_usual = |of: &&FetchReport| {
+        matches!(of.discovery, Discovery::WellKnown | Discovery::Root | Discovery::Listed)
+    };
     let fetches = visits.iter().flat_map(|visit| &visit.fetches);
-    let of_site = fetches.filter(|of| is_main(&of.url.host()) && of.discovery != Discovery::Submitted);
+    let of_site = fetches.filter(|of| is_main(&of.url.host())).filter(is_usual);
     known.extend(of_site.filter_map(|fetch| Some(fetch.final_url.as_ref()?.host())));
     known
 }

@@ -15,7 +15,7 @@ use crate::text;
 /// Maximum length of a capability's summary, in characters.
 const SUMMARY_CHARS_MAX: usize = 140;
 /// Minimum length of a description that is more informative than a name.
-const DESCRIPTION_CHARS_MIN: usize = 20;
+pub(crate) const DESCRIPTION_CHARS_MIN: usize = 20;
 
 /// A capability, merged with its other declarations.
 #[derive(Debug)]

@@ -191,6 +191,8 @@ impl Submissions<'_> {
         state: SiteState,
         now: DateTime<Utc>,
     ) -> Result<SubmissionAnswer, Problem> {
+        let delayed_until = state.not_before.max(state.parked.map(|parked| parked.resume_at));
+        let wait_s = delayed_until.and_then(|until| seconds_until(until, now));
         let hosts = state.hosts.into_iter().filter(HostState::is_seeded).map(|host| host.host);
         let mut hosts: Vec<Host> = hosts.collect();
         if hosts.is_empty() {
@@ -199,7 +201,10 @@ impl Submissions<'_> {
         let again = |host| Seed { origin: SeedOrigin::Submitted, revisit_now: true, ..Seed::of_host(host) };
         let seeds: Vec<Seed> = hosts.into_iter().map(again).collect();
         self.store.seeds_add(&seeds, now).await?;
-        let message = format!("{site} is {AS_SOON_AS_ALLOWED}");
+        let message = match wait_s {
+            Some(wait_s) => format!("{site} is visited in {}, when its delay is over", wait_words(wait_s)),
+            None => format!("{site} is {AS_SOON_AS_ALLOWED}"),
+        };
         Ok(self.answer(site, "known", message))
     }
 
@@ -276,8 +281,12 @@ fn recently_requested(
 
 /// Seconds to wait after a recent visit.
 pub(crate) fn wait_after(last_visit_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<u32> {
-    let wait = last_visit_at? + RECHECK_EVERY - now;
-    u32::try_from(wait.num_seconds()).ok().filter(|seconds| *seconds > 0)
+    seconds_until(last_visit_at? + RECHECK_EVERY, now)
+}
+
+/// Seconds until a time; `None` if it has passed.
+fn seconds_until(at: DateTime<Utc>, now: DateTime<Utc>) -> Option<u32> {
+    u32::try_from((at - now).num_seconds()).ok().filter(|seconds| *seconds > 0)
 }
 
 /// Formats a waiting time, rounded up: `3 minutes`.

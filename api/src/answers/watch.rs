@@ -73,6 +73,9 @@ pub(crate) fn search_of(query: &str) -> Result<SearchParameters, Problem> {
     if query.len() > SEARCH_BYTES_MAX {
         return Err(Problem::bad_request(format!("\"search\" is longer than {SEARCH_BYTES_MAX} bytes")));
     }
+    if query.contains(char::is_control) {
+        return Err(Problem::bad_request("\"search\" contains a control character".to_owned()));
+    }
     let pairs = QueryPairs::parse(query)?;
     if let Some((name, _)) = pairs.pairs().find(|(name, _)| NOT_IN_WATCHES.contains(name)) {
         return Err(Problem::bad_request(format!(

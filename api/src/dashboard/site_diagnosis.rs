@@ -1,6 +1,6 @@
 //! Explains why nothing of a site is in the index, and what its owner can do about it.
 
-use manifest::Format;
+use manifest::{Format, Host};
 use policy::{RobotsKind, VisitEnd};
 
 use super::labels;
@@ -29,7 +29,19 @@ impl Diagnosis {
 pub(super) fn of(answer: &SiteAnswer) -> Option<Diagnosis> {
     let line = &answer.line;
     let end = line.last_end.filter(|_| answer.blocked.is_none() && answer.suspended.is_none())?;
-    Some(diagnosis(end, unread_robots(answer), &line.formats, line.site.as_str()))
+    let failed = failed_host(answer);
+    let host = failed.as_ref().map_or(line.site.as_str(), Host::as_str);
+    Some(diagnosis(end, unread_robots(answer), &line.formats, host))
+}
+
+/// The host at which the last visit failed: that of the failed request, or the only known host if the visit failed before its first request.
+fn failed_host(answer: &SiteAnswer) -> Option<Host> {
+    let visit = answer.visits.first()?;
+    let fetches = visit.fetches.iter().map(|fetch| (fetch.url.host(), fetch.outcome));
+    policy::failed_host(visit.end, fetches).or_else(|| match answer.hosts.as_slice() {
+        [only] => Some(only.host.clone()),
+        _ => None,
+    })
 }
 
 /// A robots.txt that could not be read.
@@ -43,7 +55,7 @@ fn diagnosis(
     end: VisitEnd,
     unread_robots: Option<UnreadRobots>,
     formats: &[Format],
-    site: &str,
+    host: &str,
 ) -> Diagnosis {
     match end {
         VisitEnd::RobotsDenied if unread_robots.is_some() => robots_denied(unread_robots),
@@ -69,13 +81,13 @@ fn diagnosis(
             "Answer paths that do not exist with status 404, and serve the manifest as JSON.",
         ),
         VisitEnd::DnsDead => Diagnosis::new(
-            "The name does not exist in the DNS.",
+            format!("The name {host} does not exist in the DNS."),
             "Check how it is spelt, and that it has an address record.",
         ),
         end if end.is_failure() => Diagnosis::new(
             format!("The server could not be reached: {}.", end.description()),
             format!(
-                "Check from another network that https://{site}/robots.txt answers, with a valid certificate."
+                "Check from another network that https://{host}/robots.txt answers, with a valid certificate."
             ),
         ),
         VisitEnd::Completed | VisitEnd::NothingNew => nothing_declared(formats),
@@ -163,7 +175,7 @@ mod tests {
                 "could not be read (HTTP 503)",
             ),
             (why(VisitEnd::RateLimited, None, &[]), "it is busy"),
-            (why(VisitEnd::DnsDead, None, &[]), "does not exist"),
+            (why(VisitEnd::DnsDead, None, &[]), "name a.example does not exist"),
             (why(VisitEnd::Completed, None, &[]), "None of the usual paths"),
             (why(VisitEnd::Completed, None, &[Format::Malformed]), "cannot be read as a manifest"),
             (why(VisitEnd::NothingNew, None, &[Format::LlmsTxt]), "declare nothing"),

@@ -14,7 +14,7 @@ use super::time::Moment;
 use super::{icons, labels, links};
 use crate::answers::caution::Elsewhere;
 use crate::answers::claim::OwnerMark;
-use crate::answers::shown::{CapabilityCounts, ShownCapability};
+use crate::answers::shown::{CapabilityCounts, DESCRIPTION_CHARS_MIN, ShownCapability};
 use crate::answers::site::{CapabilityLine, ManifestLine, SiteAnswer};
 use crate::text;
 
@@ -264,7 +264,8 @@ pub(super) fn quality(answer: &SiteAnswer, manifests: &[&ManifestLine], now: Dat
     let counts = counts(manifests);
     let mut parts = vec![conformance(manifests), freshness(answer, now)];
     if counts.all > 0 {
-        parts.push(share("Descriptions", counts.described, counts.all, "have a description"));
+        let have = format!("have a description of at least {DESCRIPTION_CHARS_MIN} characters");
+        parts.push(share("Descriptions", counts.described, counts.all, &have));
     }
     if counts.own > 0 {
         parts.push(share("Parameters", counts.with_schema, counts.own, "state their parameters"));

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use manifest::{Discovery, ManifestUrl, SiteName};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use store::FetchRecord;
+use store::{ClockWrite, FetchRecord};
 
 use crate::answer::Answer;
 use crate::documents::{self, body_of};
@@ -245,6 +245,30 @@ async fn rechecks_are_limited_to_one_in_ten_minutes() {
     assert!(second.header("retry-after").parse::<u32>().unwrap() > 590);
     assert_eq!(post(&world, "/sites/shy.example/recheck", "").await.status, StatusCode::FORBIDDEN);
     assert_eq!(post(&world, "/sites/10.0.0.1/recheck", "").await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_recheck_says_when_the_delay_of_a_site_is_over() {
+    let world = World::new().await;
+    let host = manifest::Host::parse("newcomer.example").unwrap();
+    let now = machine_now();
+    world.store.seeds_add(&[store::Seed::of_host(host.clone())], now).await.unwrap();
+    let asked = ClockWrite {
+        host,
+        address: None,
+        next_ok_at: now,
+        not_before: Some(now + TimeDelta::minutes(31)),
+        requests_add: 0,
+        day: policy::delay::day_of(now),
+        progress: None,
+        member: None,
+        lease: None,
+    };
+    world.store.clocks_save(&[asked]).await.unwrap();
+    let answer = post(&world, "/sites/newcomer.example/recheck", "").await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text());
+    let message = answer.json()["message"].as_str().unwrap().to_owned();
+    assert_eq!(message, "newcomer.example is visited in 31 minutes, when its delay is over");
 }
 
 #[tokio::test]

@@ -139,6 +139,7 @@ async fn only_words_and_filters_are_watched() {
         (json!({"search": "q=book&cursor=x", "url": RECEIVER}), "cursor"),
         (json!({"search": "q=book&colour=red", "url": RECEIVER}), "colour"),
         (json!({"search": "format=html", "url": RECEIVER}), "html"),
+        (json!({"search": "q=book\u{0}", "url": RECEIVER}), "control character"),
         (json!({"search": long, "url": RECEIVER}), "1024 bytes"),
         (json!({"search": "q=book", "url": "http://hooks.example/"}), "https"),
     ] {

@@ -21,7 +21,7 @@ use indexer::{Embedder, Searcher};
 use runtime::{ReaderProgram, RuntimeHealth};
 use settings::SharedFlags;
 use settings::log::LogLevel;
-use store::{BackgroundTask, DatabaseUrl, Store, TaskMonitor};
+use store::{BackgroundTask, DatabaseUrl, OUTAGE, Store, TaskMonitor};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -336,6 +336,9 @@ impl Node {
             return self.announce_stop(shared);
         }
         Announcement::Crawled { summary: &summary, reading: &self.reading }.print(self.output)?;
+        if cancel.soft.is_cancelled() && OUTAGE.is_on() {
+            return self.announce_stop(shared);
+        }
         if cancel.soft.is_cancelled() {
             return self.announce_end(after_pass, &summary).await;
         }

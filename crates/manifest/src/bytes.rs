@@ -17,7 +17,7 @@ findings! {
     rule UTF16: Must("document.utf16", "RFC 8259 §8.1")
         "the document is encoded in UTF-16" => "Save the file as UTF-8.";
     rule NOT_UTF8: Must("document.not_utf8", "RFC 8259 §8.1")
-        "the document is not valid UTF-8" => "Save the file as UTF-8.";
+        "the document is not valid UTF-8" => "Save the file as UTF-8, and decompress it if it is compressed.";
     rule HTML: Must("document.html", "RFC 9110 §15.5.5")
         "the response is an HTML page, not a manifest"
             => "Serve the manifest itself at this path, or respond with 404 instead of the site's start page.";

@@ -39,4 +39,4 @@ pub use robots::{RobotsCause, RobotsDecision, RobotsFile, RobotsResponse, Robots
 pub use schedule::{NextVisit, NextVisitReason, SiteHistory};
 pub use spread::{Seed, take_turns};
 pub use usage::ContentUsage;
-pub use visit::{NextStep, VisitRules};
+pub use visit::{NextStep, VisitRules, failed_host};

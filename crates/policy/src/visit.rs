@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use manifest::ContentHash;
+use manifest::{ContentHash, Host};
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{BLOCKS_MAX, FetchOutcome, RobotsKind, VisitEnd};
@@ -138,6 +138,40 @@ impl VisitRules {
     pub fn observe_time(&self, active: Duration) -> NextStep {
         if active >= VISIT_WALL_MAX { NextStep::Stop(VisitEnd::OutOfTime) } else { NextStep::Continue }
     }
+}
+
+/// The host whose failure explains how a visit ended: that of the first fetch that can end a visit in this way, otherwise of the first fetch
+/// that failed. `None` if no fetch failed: each found a document, showed that there is none, or was not tried.
+pub fn failed_host(end: VisitEnd, fetches: impl IntoIterator<Item = (Host, FetchOutcome)>) -> Option<Host> {
+    let mut first_failed = None;
+    for (host, outcome) in fetches {
+        if is_cause(outcome, end) {
+            return Some(host);
+        }
+        if !(outcome.is_present() || outcome.is_absent() || outcome == FetchOutcome::NotReached) {
+            first_failed.get_or_insert(host);
+        }
+    }
+    first_failed
+}
+
+/// Whether a fetch with this outcome can end a visit in this way.
+const fn is_cause(outcome: FetchOutcome, end: VisitEnd) -> bool {
+    use {FetchOutcome as Outcome, VisitEnd as End};
+    matches!(
+        (outcome, end),
+        (Outcome::DnsFailed, End::DnsDead | End::DnsFailed)
+            | (Outcome::ConnectFailed, End::Unreachable)
+            | (Outcome::TlsFailed, End::TlsFailed)
+            | (Outcome::AddressRefused, End::AddressRefused)
+            | (Outcome::RobotsUnreachable, End::RobotsUnreachable)
+            | (Outcome::RobotsDenied, End::RobotsDenied)
+            | (Outcome::RateLimited, End::RateLimited)
+            | (Outcome::Blocked, End::Blocked)
+            | (Outcome::ServerError, End::ServerErrors)
+            | (Outcome::Timeout | Outcome::ProtocolError, End::TransportErrors)
+            | (Outcome::OverBudget, End::OverBudget)
+    )
 }
 
 fn count(counter: &mut u32, limit: u32, end: VisitEnd) -> NextStep {

@@ -153,7 +153,7 @@ fn quoted_query(whole: &Command, word: &str, words: &[&str]) -> Option<String> {
 
 /// `clap` reads an excluded word of a query, such as -hotel, as -h.
 fn of_help(whole: &Command, error: clap::Error, words: &[&str]) -> clap::Error {
-    let word = words.iter().find(|word| word.starts_with("-h") && word.len() > 2);
+    let word = words.iter().find(|word| word.starts_with("-h") && word.len() > 2 && **word != "-help");
     let Some((word, tip)) = word.and_then(|word| Some((word, quoted_query(whole, word, words)?))) else {
         return error;
     };
@@ -357,6 +357,7 @@ mod tests {
             let printed = printed(&mut Typed::command(), words);
             assert!(printed.contains(tip) && !printed.contains("--daemon"), "{words:?}: {printed}");
         }
+        assert!(!printed(&mut Typed::command(), &["search", "-help"]).contains("quote the query"));
         // options that this program does not have
         for flag in ["--db", "--unrelated", "-x"] {
             let printed = printed(&mut Typed::command(), &[flag]);

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 use std::panic::PanicHookInfo;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use clap::ValueEnum;
 use serde::Deserialize;
@@ -35,7 +35,8 @@ const WANTED: &str = "crawler::progress=info,settings::level=info,store::outage=
 const SILENCED: &str = "rmcp=off,sqlx::postgres::notice=off";
 
 type Reload = Box<dyn Fn(LogLevel) -> Result<(), String> + Send + Sync>;
-static RELOAD: OnceLock<Reload> = OnceLock::new();
+/// The current level, and what changes it.
+static RELOAD: OnceLock<(Mutex<LogLevel>, Reload)> = OnceLock::new();
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -119,7 +120,7 @@ pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: 
         Ok(()) => {
             let reload: Reload =
                 Box::new(move |level| handle.reload(level.filter()).map_err(|error| error.to_string()));
-            drop(RELOAD.set(reload));
+            drop(RELOAD.set((Mutex::new(level), reload)));
         }
         Err(error) => tracing::debug!(%error, "logging was started before"),
     }
@@ -152,9 +153,17 @@ fn colours(is_terminal: bool, no_color: Option<OsString>) -> Colours {
 
 /// Changes the level of the running program.
 fn set_level(level: LogLevel) {
-    let Some(reload) = RELOAD.get() else { return };
+    let Some((current, reload)) = RELOAD.get() else { return };
+    let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
+    if *current == level {
+        tracing::info!(target: LEVEL, "the settings were read again; the log level has not changed");
+        return;
+    }
     match reload(level) {
-        Ok(()) => tracing::info!(target: LEVEL, level = level.as_str(), "the log level is set"),
+        Ok(()) => {
+            *current = level;
+            tracing::info!(target: LEVEL, level = level.as_str(), "the log level is set");
+        }
         Err(error) => tracing::error!(error, "the log level cannot be changed"),
     }
 }

@@ -9,16 +9,16 @@ use egress::EgressSettings;
 use manifest::{Finding, Host, ManifestUrl, SiteName, SiteScope};
 use policy::{AbuseReason, FetchOutcome, VisitEnd};
 use store::{
-    BlockOutcome, DatabaseUrl, FetchReport, OUTAGE, Seed, SeedOrigin, Store, StoreError, StoredManifest,
+    BlockOutcome, DatabaseUrl, FetchReport, Seed, SeedOrigin, Store, StoreError, StoredManifest,
     SuspensionOutcome, SuspensionRecord, VisitReport,
 };
-use tokio::time::Instant;
 
 use super::flags::Command;
 use super::report::{self, counted, plural};
 use super::settings::Settings;
 use super::watch::Watch;
 use crate::output::{self, OutputFormat};
+use crate::retry::lasting_outage;
 use crate::summary::SiteAndHost;
 use crate::worker::{Cancel, Progress, STOP_MAX};
 use crate::{UsageError, clock, site_of};
@@ -33,18 +33,6 @@ const OTHER_VISIT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// How long `check` waits while the database is unavailable: longer than a restart of a server takes.
 const OUTAGE_MAX: Duration = Duration::from_secs(30);
-const OUTAGE_POLL_INTERVAL: Duration = Duration::from_millis(500);
-
-/// Waits for an outage of the database that lasts for [`OUTAGE_MAX`].
-async fn lasting_outage() {
-    let mut began = Instant::now();
-    while began.elapsed() < OUTAGE_MAX {
-        tokio::time::sleep(OUTAGE_POLL_INTERVAL).await;
-        if !OUTAGE.is_on() {
-            began = Instant::now();
-        }
-    }
-}
 
 /// Visits a site now and shows its manifests. If another crawler takes the site first, its visit is shown.
 pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> anyhow::Result<()> {
@@ -59,7 +47,7 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
     let cancel = Cancel::on_signals(STOP_MAX)?;
     let checked = tokio::select! {
         checked = crate::check(settings.crawl, store.clone(), cancel.clone(), seed, &progress) => checked.map(Some),
-        () = lasting_outage() => Ok(None),
+        () = lasting_outage(OUTAGE_MAX) => Ok(None),
     };
     watch.finish();
     let Some(summary) = checked? else {
@@ -177,7 +165,7 @@ impl CheckVisit {
     fn in_words(&self, site: &SiteName) -> String {
         let Self { visit, next_visit_at } = self;
         let requests = report::requests_in_words(visit.end, visit.requests.into());
-        let named = SiteAndHost::of_report(site, &visit.fetches);
+        let named = SiteAndHost::of_report(site, visit);
         let next = next_visit_at.filter(|_| visit.end == VisitEnd::RateLimited);
         let next = next.map(|at| format!("; the next visit is at {}", at.format("%Y-%m-%d %H:%M:%S UTC")));
         let fresh = visit.fetches.iter().filter(|fetch| fetch.outcome == FetchOutcome::Fresh).count();

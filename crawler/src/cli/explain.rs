@@ -158,9 +158,9 @@ impl NextPaths {
 
 /// The host at which a visit failed, unless it is the host with the name of the site: that of the failed request, or the only known host if
 /// the visit failed before its first request.
-fn other_host(report: &SiteReport, fetches: &[FetchReport]) -> Option<Host> {
+fn other_host(report: &SiteReport, visit: &VisitReport) -> Option<Host> {
     let name = &report.summary.name;
-    SiteAndHost::of_report(name, fetches).host.or_else(|| match report.state.hosts.as_slice() {
+    SiteAndHost::of_report(name, visit).host.or_else(|| match report.state.hosts.as_slice() {
         [only] if only.host.as_str() != name.as_str() => Some(only.host.clone()),
         _ => None,
     })
@@ -188,7 +188,7 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
         ));
     }
     let failed = report.visits.first().filter(|visit| visit.end.is_failure());
-    if let Some((visit, host)) = failed.and_then(|visit| Some((visit, other_host(report, &visit.fetches)?))) {
+    if let Some((visit, host)) = failed.and_then(|visit| Some((visit, other_host(report, visit)?))) {
         lines.push(format!("The last visit failed at {host}: {}", visit.end.description()));
     }
     lines.push(next_visit(report));
@@ -270,7 +270,8 @@ fn host_lines(
     robots_body: Option<&[u8]>,
     is_being_visited: bool,
 ) -> Vec<String> {
-    let none = if is_being_visited { "its copy is kept when the visit has ended" } else { "no copy is kept" };
+    let none =
+        if is_being_visited { "its copy will be stored when the visit ends" } else { "no copy is kept" };
     let robots = host.robots.as_ref();
     let robots = robots.map_or_else(|| none.to_owned(), |robots| robots_in_words(site, robots));
     let mut lines = vec![format!("robots.txt of {}: {robots}", host.host)];
@@ -294,6 +295,10 @@ fn host_lines(
 
 fn file_lines(file: &RobotsFile) -> Vec<String> {
     let mut lines = vec![format!("  rules that concern {PRODUCT_TOKEN}: {}", file.rules_count())];
+    let home = file.decide("/");
+    if !home.is_allowed() {
+        lines.push(format!("  /: {home}"));
+    }
     if let Some(delay) = file.crawl_delay() {
         lines.push(format!(
             "  line {}: Crawl-delay of {} is obeyed",
@@ -303,7 +308,8 @@ fn file_lines(file: &RobotsFile) -> Vec<String> {
     }
     lines.extend(file.notes().iter().map(|note| {
         let location = note.line.map_or_else(|| "file".to_owned(), |line| format!("line {line}"));
-        format!("  {location}: {} ({})", note.kind.in_words(), note.text)
+        let text = if note.text.is_empty() { String::new() } else { format!(" ({})", note.text) };
+        format!("  {location}: {}{text}", note.kind.in_words())
     }));
     lines
 }

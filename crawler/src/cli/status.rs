@@ -89,7 +89,7 @@ async fn with_hosts(store: &Store, failing: Vec<FailingSite>) -> anyhow::Result<
     for site in failing.into_iter().take(SITES_MAX as usize) {
         let report = store.site_report(&site.site, 1).await?;
         let visit = report.as_ref().and_then(|report| report.visits.first());
-        let host = visit.and_then(|visit| SiteAndHost::of_report(&site.site, &visit.fetches).host);
+        let host = visit.and_then(|visit| SiteAndHost::of_report(&site.site, visit).host);
         named.push(Failing { site, host });
     }
     Ok(named)

@@ -157,11 +157,10 @@ fn body_of(delivery: &DueDelivery) -> String {
         DueContent::Changes(body) => body.clone(),
         DueContent::Challenge(challenge) => {
             let mut data = json!({"watch": delivery.watch_id, "challenge": challenge});
-            let (member, value) = match &delivery.target {
-                WatchTarget::Site(site) => ("site", site.as_str()),
-                WatchTarget::Search(query) => ("search", query.as_str()),
-            };
-            data[member] = value.into();
+            // the text of a search is left out: anybody may name any receiver
+            if let WatchTarget::Site(site) = &delivery.target {
+                data["site"] = site.as_str().into();
+            }
             json!({"type": "agentdex.challenge", "timestamp": timestamp(delivery.created_at), "data": data})
                 .to_string()
         }

@@ -8,7 +8,6 @@ use manifest::ManifestUrl;
 use policy::VisitEnd;
 use runtime::ReadError;
 use store::{Store, StoreError};
-use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -21,6 +20,7 @@ use crate::groups::{Groups, Lifetimes};
 use crate::pace::Pace;
 use crate::priors::PathPriors;
 use crate::reading::{Reader, ReadingError};
+use crate::seeding::SourcesOnWeb;
 use egress::Egress;
 
 /// How long a visit waits if this machine has no capacity for it: no free thread, memory for a body, or file descriptor.
@@ -40,8 +40,7 @@ pub(crate) struct Tools {
     pub(crate) revisit_every: Option<Duration>,
     pub(crate) priors: PathPriors,
     pub(crate) reader: Reader,
-    /// Held while sources of seeds on the web are read, so that each page is requested once.
-    pub(crate) sources_on_web: Arc<Mutex<()>>,
+    pub(crate) sources_on_web: Arc<SourcesOnWeb>,
 }
 
 impl Tools {

@@ -67,7 +67,7 @@ pub(crate) struct Worker<'a> {
     /// How long a site is leased for.
     pub(crate) lease: Duration,
     pub(crate) cancel: Cancel,
-    pub(crate) summary: Summary,
+    pub(crate) summary: &'a mut Summary,
     pub(crate) progress: &'a (dyn Fn(Progress<'_>) + Sync),
     /// The sites to visit, if the operator named some; otherwise all.
     pub(crate) only: Option<Vec<SiteName>>,
@@ -94,12 +94,12 @@ struct Work {
 }
 
 impl<'a> Worker<'a> {
-    /// Starts the tasks that save visits.
+    /// Starts the tasks that save visits. The summary counts each visit as soon as it is saved.
     pub(crate) fn new(
         config: &CrawlConfig,
         tools: Tools,
         cancel: Cancel,
-        progress: &'a (dyn Fn(Progress<'_>) + Sync),
+        (progress, summary): (&'a (dyn Fn(Progress<'_>) + Sync), &'a mut Summary),
         tracker: &TaskTracker,
     ) -> Self {
         Self {
@@ -110,10 +110,17 @@ impl<'a> Worker<'a> {
             concurrency: config.concurrency,
             lease: config.lease,
             cancel,
-            summary: Summary::default(),
+            summary,
             progress,
             only: None,
         }
+    }
+
+    /// Waits for the tasks of the crawl to end.
+    pub(crate) async fn end(self, tracker: &TaskTracker) {
+        drop(self);
+        tracker.close();
+        tracker.wait().await;
     }
 
     /// Works until nothing is due (once) or until it is stopped.

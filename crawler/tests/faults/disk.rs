@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use testweb::Host;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use crate::fixture::{Fixture, text};
 use crate::skipped::skipped;
@@ -14,6 +14,8 @@ const SITES: usize = 12;
 const DELAY: Duration = Duration::from_millis(100);
 /// How long the disk stays full.
 const FULL: Duration = Duration::from_secs(4);
+/// A stop takes less than that: much less than the time for visits that can be saved.
+const STOP_MAX: Duration = Duration::from_secs(25);
 /// Requests whose clocks were written before the disk was full may still begin within this time.
 const GRACE_US: u64 = 500_000;
 
@@ -22,11 +24,12 @@ const SCRIPT: &str = r#"
 mount -t tmpfs -o size=24m agentdex-test data || exit 77
 "$@" &
 crawler=$!
+echo "$crawler" > pid
 until [ -e fill ]; do sleep 0.02; done
 dd if=/dev/zero of=data/filler bs=64k 2>/dev/null
 dd if=/dev/zero of=data/filler2 bs=1k 2>/dev/null
 touch full
-until [ -e clear ]; do sleep 0.02; done
+until [ -e clear ] || ! kill -0 "$crawler" 2>/dev/null; do sleep 0.02; done
 rm data/filler data/filler2
 wait "$crawler"
 "#;
@@ -39,14 +42,17 @@ async fn may_mount() -> bool {
     command.stderr(Stdio::null()).status().await.is_ok_and(|status| status.success())
 }
 
-/// Pass criteria: no request is sent before its clock is on the disk, and the crawl continues without intervention.
-#[tokio::test]
-async fn waits_while_the_disk_is_full() {
+fn names() -> Vec<String> {
+    (0..SITES).map(|index| format!("shop{index}.example")).collect()
+}
+
+/// A crawl of sites, on a disk that is filled while it visits them. `None` if no disk can be mounted here.
+async fn crawl_on_a_disk_that_fills_up() -> Option<(Fixture, Child)> {
     if !may_mount().await {
         skipped("file systems cannot be mounted here, not even in a namespace of one's own");
-        return;
+        return None;
     }
-    let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.example")).collect();
+    let names = names();
     let hosts = names.iter().map(|name| Host::new(name).file("/agent.json", "application/json", AWP));
     let fixture = Fixture::with(hosts).await;
     fixture.file("seeds", &names.join("\n"));
@@ -59,10 +65,17 @@ async fn waits_while_the_disk_is_full() {
     command.arg(crawler.as_std().get_program()).args(crawler.as_std().get_args());
     command.current_dir(fixture.dir.path()).env_remove("DATABASE_URL").kill_on_drop(true);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let log = fixture.web.log();
-    log.wait_until(|log| log.hit_count() >= 4 * SITES).await;
+    fixture.web.log().wait_until(|log| log.hit_count() >= 4 * SITES).await;
     fixture.file("fill", "");
     wait_for_file(&fixture, "full").await;
+    Some((fixture, child))
+}
+
+/// Pass criteria: no request is sent before its clock is on the disk, and the crawl continues without intervention.
+#[tokio::test]
+async fn waits_while_the_disk_is_full() {
+    let Some((fixture, child)) = crawl_on_a_disk_that_fills_up().await else { return };
+    let log = fixture.web.log();
     let full_us = log.now_us();
     tokio::time::sleep(FULL).await;
     let cleared_us = log.now_us();
@@ -78,12 +91,27 @@ async fn waits_while_the_disk_is_full() {
     let during = hits.iter().filter(|hit| (full_us + GRACE_US..cleared_us).contains(&hit.started_us));
     let during: Vec<_> = during.map(|hit| (&hit.host, &hit.path)).collect();
     assert!(during.is_empty(), "requests were sent while the disk was full: {during:?}");
-    for name in &names {
+    for name in &names() {
         for pair in log.hits_on(name).windows(2) {
             let gap = Duration::from_micros(pair[1].started_us.saturating_sub(pair[0].ended_us));
             assert!(gap >= DELAY, "{gap:?} on {name} between {} and {}", pair[0].path, pair[1].path);
         }
     }
+}
+
+/// The open visits are given up: what they wait for does not end before the program has to.
+#[tokio::test]
+async fn a_stop_while_the_disk_is_full_ends_after_seconds() {
+    let Some((fixture, child)) = crawl_on_a_disk_that_fills_up().await else { return };
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let crawler = std::fs::read_to_string(fixture.dir.path().join("pid")).unwrap();
+    assert!(Command::new("kill").args(["-TERM", crawler.trim()]).status().await.unwrap().success());
+    let ended = tokio::time::timeout(STOP_MAX, child.wait_with_output()).await;
+    let ended = ended.expect("the crawler did not stop in time").unwrap();
+    let log = text(&ended.stderr);
+    assert!(ended.status.success() && !log.contains("ERROR"), "{log}");
+    let summary: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((&summary["interrupted"], &summary["failed"]), (&true.into(), &0.into()), "{summary}");
 }
 
 async fn wait_for_file(fixture: &Fixture, name: &str) {

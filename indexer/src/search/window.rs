@@ -1,8 +1,8 @@
 //! The candidates of a search by relevance: selected by words, exact names and vectors, and re-ranked.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use manifest::{CapabilityId, is_main_host};
+use manifest::{CapabilityId, Host, is_main_host};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED, Term};
 
@@ -18,14 +18,16 @@ use super::vector_search::{CANDIDATES_MAX, COSINE_GOOD, QueryVector, VectorSearc
 use crate::analysis::fold_exact;
 use crate::error::{IndexError, SearchError};
 use crate::filter::FacetKey;
-use crate::named_host::named_host;
+use crate::named_host::{named_host, named_hosts};
 use crate::query::Plan;
 use crate::request::Grouping;
 
 /// Number of first results whose best coverage is used.
 const COVERAGE_HITS: usize = 10;
-/// Maximum number of exact matches of one phrasing.
+/// Maximum number of exact matches of one phrasing, and how many of a site come before those of other sites. A site may give its own name to
+/// any number of capabilities.
 const EXACT_MAX: usize = 50;
+const EXACT_OF_SITE_FIRST: usize = 10;
 
 pub(super) struct WindowQuery<'a> {
     pub(super) retrieval: &'a dyn Retrieval,
@@ -180,8 +182,8 @@ impl WindowQuery<'_> {
         scored.map(|(plan, scores)| evidence(plan, scores, row).max(good_cosine(hit))).reduce(f32::max)
     }
 
-    /// Documents whose id, name or site equals a whole phrasing. If the phrasing is a known id or names a host of a known site in any form,
-    /// capabilities that merely use it as their name do not match, because anyone can choose a name.
+    /// Documents whose id, name or site equals a whole phrasing. If the phrasing is a known id or names hosts of known sites, alone or among
+    /// other words, only documents of their owners match, because anyone can choose a name.
     fn exact_documents(&self) -> Result<HashSet<DocAddress>, IndexError> {
         let mut found = HashSet::new();
         for text in &self.texts {
@@ -199,23 +201,33 @@ impl WindowQuery<'_> {
             if !owned.is_empty() {
                 return Ok(owned.into_iter().collect());
             }
-        } else if let Some(host) = named_host(text) {
+        }
+        let folded = fold_exact(text);
+        let mut found = HashSet::new();
+        let whole = named_host(text);
+        let known = self.known_hosts(whole.iter().cloned().chain(named_hosts(text)))?;
+        for (host, of_site) in &known {
             let site = host.site();
-            let of_site = Term::from_field_text(fields.facet(FacetKey::Site), site.as_str());
-            let domain = is_main_host(&site, &host).then_some(site.as_str());
-            for form in [text, host.as_str()].into_iter().chain(domain) {
-                let owned = self.first_with(&[exact(form), of_site.clone()])?;
-                if !owned.is_empty() {
-                    return Ok(owned.into_iter().collect());
+            let domain = is_main_host(&site, host).then_some(site.as_str());
+            if whole.as_ref() == Some(host) {
+                for form in [text, host.as_str()].into_iter().chain(domain) {
+                    let owned = self.first_with(&[exact(form), of_site.clone()])?;
+                    if !owned.is_empty() {
+                        return Ok(owned.into_iter().collect());
+                    }
+                }
+            } else {
+                // every document has the name of its host, or of the domain if the site publishes it there
+                let owner = exact(domain.unwrap_or(host.as_str()));
+                for form in [text, folded.as_str()].into_iter().filter(|form| !form.is_empty()) {
+                    found.extend(self.first_with(&[exact(form), owner.clone(), of_site.clone()])?);
                 }
             }
-            // the names that others chose do not match the name of a known site
-            if self.opened().searcher.doc_freq(&of_site)? > 0 {
-                return Ok(HashSet::new());
-            }
         }
-        let mut found = HashSet::new();
-        let folded = fold_exact(text);
+        // the names that others chose do not match a text that names a known site
+        if !known.is_empty() {
+            return Ok(found);
+        }
         for form in [Some(folded.as_str()), Some(text).filter(|text| *text != folded)].into_iter().flatten() {
             if !form.is_empty() {
                 found.extend(self.first_with(&[exact(form)])?);
@@ -224,9 +236,24 @@ impl WindowQuery<'_> {
         Ok(found)
     }
 
+    /// The hosts among these whose sites have documents in the index, each once, with the term of its site.
+    fn known_hosts(&self, hosts: impl Iterator<Item = Host>) -> tantivy::Result<Vec<(Host, Term)>> {
+        let mut known: Vec<(Host, Term)> = Vec::new();
+        for host in hosts {
+            let field = self.opened().fields.facet(FacetKey::Site);
+            let of_site = Term::from_field_text(field, host.site().as_str());
+            let is_listed = known.iter().any(|(listed, _)| *listed == host);
+            if !is_listed && self.opened().searcher.doc_freq(&of_site)? > 0 {
+                known.push((host, of_site));
+            }
+        }
+        Ok(known)
+    }
+
     /// The first admitted documents with all terms, at most [`EXACT_MAX`].
     fn first_with(&self, terms: &[Term]) -> tantivy::Result<Vec<DocAddress>> {
-        let mut found = Vec::new();
+        let (mut found, mut further) = (Vec::new(), Vec::new());
+        let mut of_sites: HashMap<u64, usize> = HashMap::new();
         for (segment, ordinal) in self.opened().searcher.segment_readers().iter().zip(0..) {
             let mut postings = Vec::with_capacity(terms.len());
             for term in terms {
@@ -246,11 +273,21 @@ impl WindowQuery<'_> {
                     break;
                 }
                 if first == last && self.retrieval.admitted().has(segment, ordinal, last) {
-                    found.push(DocAddress::new(ordinal, last));
+                    let columns = self.opened().columns.get(ordinal as usize);
+                    let site = columns.and_then(|of| of.traits(last)).map_or(0, |traits| traits.site);
+                    let of_site = of_sites.entry(site).or_default();
+                    *of_site += 1;
+                    let is_first = *of_site <= EXACT_OF_SITE_FIRST;
+                    let list = if is_first { &mut found } else { &mut further };
+                    if list.len() < EXACT_MAX {
+                        list.push(DocAddress::new(ordinal, last));
+                    }
                 }
                 document = if first == last { last + 1 } else { last };
             }
         }
+        further.truncate(EXACT_MAX.saturating_sub(found.len()));
+        found.extend(further);
         Ok(found)
     }
 }

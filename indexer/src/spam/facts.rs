@@ -13,6 +13,7 @@ use store::StoredManifest;
 use super::label::{Label, name_key};
 use super::texts::judged_words;
 use crate::analysis::{is_stop_word, words};
+use crate::query::is_common_word;
 
 /// Maximum number of names of a publisher.
 const OWN_NAMES_MAX: usize = 24;
@@ -152,7 +153,8 @@ fn own_names(stored: &StoredManifest) -> (BTreeSet<u32>, bool) {
     (keys.into_iter().take(OWN_NAMES_MAX * 3).collect(), has_own_name)
 }
 
-/// Keys of words that at least half of the first capabilities have, and of their neighbours in pairs; and the number of these words.
+/// Keys of words that at least half of the first capabilities have, and of their neighbours in pairs; and the number of these words. Two
+/// common words are no name: anybody may register domains that are named like the phrases of a text.
 fn common_names(stored: &StoredManifest) -> (BTreeSet<u32>, u32) {
     let capabilities = &stored.manifest.capabilities;
     let capabilities = capabilities.get(..COUNTED_MAX).unwrap_or(capabilities);
@@ -169,7 +171,8 @@ fn common_names(stored: &StoredManifest) -> (BTreeSet<u32>, u32) {
     for word in counts.keys() {
         let is_pair = word.contains(' ');
         single += u32::from(!is_pair);
-        if keys.len() < NAMES_MAX && !is_stop_word(word) {
+        if keys.len() < NAMES_MAX && !is_stop_word(word) && !(is_pair && word.split(' ').all(is_common_word))
+        {
             keys.insert(name_key(word));
         }
     }

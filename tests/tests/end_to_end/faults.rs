@@ -17,6 +17,8 @@ const READ_ONLY: Duration = Duration::from_secs(2);
 /// Requests whose clocks were written before the outage may still start within this time.
 pub(crate) const GRACE_US: u64 = 500_000;
 pub(crate) const SITES: usize = 12;
+/// A stop in an outage takes less than that: an operation waits 10 s for a connection, and the programs 5 s for the end of the outage.
+const STOP_MAX: Duration = Duration::from_secs(40);
 /// Minimum gap between two requests below a public suffix that the test accepts: half a second, minus the delay of a request on a busy
 /// machine.
 const SUFFIX_GAP_US: u64 = 400_000;
@@ -69,6 +71,34 @@ pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     let during: Vec<_> =
         during.filter(|hit| (cut_us + GRACE_US..restored_us).contains(&hit.started_us)).collect();
     assert!(during.is_empty(), "requests started during the outage of the database: {during:?}");
+    world.assert_polite();
+}
+
+/// The open visits are given up: what they wait for does not end before the programs have to.
+pub(crate) async fn a_stop_in_an_outage_of_the_database_ends_after_seconds() {
+    let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
+    let web = Web::builder().hosts(names.iter().map(|name| Host::new(name)));
+    let mut world = World::start(Backend::Postgres, web).await;
+    world.delay = Duration::from_millis(150);
+    world.write_seeds(&names);
+    let mut proxy = Proxy::before(&mut world, Duration::ZERO).await;
+    let mut whole = world.crawling("agentdex", &["--listen", "127.0.0.1:0"]);
+    let children = [&mut world.crawler(&["--daemon"]), &mut whole]
+        .map(|command| command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    world.web.log().wait_until(|log| log.hit_count() >= 4 * SITES).await;
+    proxy.cut().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for child in &children {
+        let pid = child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+    for child in children {
+        let ended = tokio::task::spawn_blocking(|| child.wait_with_output());
+        let output = tokio::time::timeout(STOP_MAX, ended).await.expect("the program did not stop in time");
+        let output = output.unwrap().unwrap();
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && !log.contains("ERROR"), "{log}");
+    }
     world.assert_polite();
 }
 

@@ -132,6 +132,11 @@ async fn postgres_an_outage_of_the_database_is_waited_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn postgres_a_stop_in_an_outage_of_the_database_ends_after_seconds() {
+    faults::a_stop_in_an_outage_of_the_database_ends_after_seconds().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn postgres_an_outage_and_a_kill_do_not_shorten_gaps() {
     faults::an_outage_and_a_kill_do_not_shorten_gaps().await;
 }

@@ -112,7 +112,7 @@ impl Call {
                 return Err(format!("It is called over {name}, for which no example is generated."));
             }
         }
-        let Some(method) = invocation.method.as_deref().filter(|method| is_token(method)) else {
+        let Some(method) = invocation.method.as_deref().filter(|method| is_method(method)) else {
             return Err(
                 "The declaration names an address but no HTTP method, so it is not enough to call it."
                     .to_owned(),
@@ -238,7 +238,15 @@ fn wrapped(envelope: &Value, parameters: &Value) -> Value {
     }
 }
 
-/// Whether a text may be the name of a header, or a method (RFC 9110 section 5.6.2).
+/// Maximum number of letters of a method. The longest registered one has 17 (UPDATEREDIRECTREF).
+const METHOD_LETTERS_MAX: usize = 20;
+
+/// Whether a text is written like the registered methods of HTTP. Other characters that a method may have are commands in some shells.
+fn is_method(text: &str) -> bool {
+    (1..=METHOD_LETTERS_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
+/// Whether a text may be the name of a header (RFC 9110 section 5.6.2).
 pub(super) fn is_token(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_part)

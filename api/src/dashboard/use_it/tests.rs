@@ -164,6 +164,11 @@ fn explains_why_a_call_has_no_example() {
             "no public web address",
         ),
         (json!({"protocol": "http", "url": "https://skyhop.example/x"}), "no HTTP method"),
+        // other shells than those of POSIX would run this
+        (
+            json!({"protocol": "http", "method": "GET'&calc&'", "url": "https://skyhop.example/x"}),
+            "no HTTP method",
+        ),
         (json!({"protocol": "grpc", "url": "https://skyhop.example/x"}), "gRPC"),
         (json!({"protocol": "mcp", "url": "https://skyhop.example/mcp"}), "lists what it offers"),
     ] {

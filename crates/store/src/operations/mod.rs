@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{Backend, DatabaseUrl, StoreConfig};
-use crate::{StoreError, postgres, sqlite};
+use crate::{OUTAGE, StoreError, postgres, sqlite};
 
 /// Calls a function of `sql` with a connection for reading, or with one from another pool.
 macro_rules! reading {
@@ -181,9 +181,12 @@ impl Store {
         }
     }
 
-    /// Waits for running statements and closes every connection.
+    /// Waits for running statements and closes every connection. In an outage, connections are left open, because statements may not end.
     #[boxed]
     pub async fn close(&self) {
+        if OUTAGE.is_on() {
+            return;
+        }
         match &*self.pools {
             Pools::Postgres(pool) => pool.close().await,
             Pools::Sqlite(pool) => pool.close().await,

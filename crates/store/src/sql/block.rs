@@ -42,6 +42,16 @@ const PURGES: [&str; 19] = [
     "UPDATE site_link SET is_open = 0 WHERE site = $1",
 ];
 
+/// Deletes the waiting messages of watched searches that have texts of a site. Their watches move back to the first change of such a message,
+/// so that it is composed again without these texts.
+const MESSAGE_PURGES: [&str; 2] = [
+    "UPDATE watch SET position = COALESCE((SELECT MIN(first_position) - 1 FROM delivery
+         WHERE watch_id = watch.id AND body LIKE '%\"site\":\"' || $1 || '\"%'), position)
+     WHERE search IS NOT NULL",
+    "DELETE FROM delivery WHERE body LIKE '%\"site\":\"' || $1 || '\"%'
+         AND watch_id IN (SELECT id FROM watch WHERE search IS NOT NULL)",
+];
+
 /// Blocks a site: ends its lease, removes its manifests from the index, purges its content.
 pub(crate) async fn site_block(
     connection: &mut Connection,
@@ -84,6 +94,9 @@ async fn site_purge(
     site_close(connection, site, purge.status, now).await?;
     let manifests_removed = feed_removal(connection, site, &purge.feed_reason, now).await?;
     let documents = version::documents_of_site(connection, site).await?;
+    for purge in MESSAGE_PURGES {
+        sqlx::query(purge).bind(site.as_str()).execute(&mut *connection).await?;
+    }
     content_purge(connection, site).await?;
     let listed = names(documents.iter().map(String::as_str))?;
     let dropped = document::documents_drop_unused(connection, &listed).await?;

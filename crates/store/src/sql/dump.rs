@@ -1,5 +1,7 @@
 //! Exports every table, and imports a dump into an empty database.
 
+use std::borrow::Cow;
+
 use futures::TryStreamExt as _;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Row as _};
@@ -8,7 +10,7 @@ use tokio::sync::mpsc;
 use super::rows::{Row, damaged};
 use super::{AFTER_IMPORT, Connection, MIGRATIONS, unhex_of};
 use crate::StoreError;
-use crate::convert::{hex, json};
+use crate::convert::{hex, json, text};
 use crate::dump::{BATCH_BYTES, BATCH_ROWS, FORM, Header, Kind, TABLES, Table};
 use crate::fault::Outcome;
 use crate::schema::known;
@@ -100,7 +102,15 @@ impl Batch {
         is_same && self.rows.len() < BATCH_ROWS && self.bytes < BATCH_BYTES
     }
 
-    fn push(&mut self, table: &'static Table, values: Vec<Value>, bytes: usize) {
+    fn push(&mut self, table: &'static Table, mut values: Vec<Value>, bytes: usize) {
+        // SQLite stores NUL in a text, and PostgreSQL does not
+        for value in &mut values {
+            if let Value::String(stored) = value
+                && let Cow::Owned(without) = text(stored)
+            {
+                *stored = without;
+            }
+        }
         self.table = Some(table);
         self.rows.push(values);
         self.bytes += bytes;

@@ -6,7 +6,7 @@ use policy::webhook::{WatchStatus, WebhookSecret};
 use super::rows::decode;
 use super::{Connection, delivery, feed};
 use crate::StoreError;
-use crate::convert::{Page, RowRef, intact, log_damaged, millis, to_u64};
+use crate::convert::{Page, RowRef, intact, log_damaged, millis, text, to_u64};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::{
@@ -49,7 +49,7 @@ pub(crate) async fn watch_add(
     .bind(position.0)
     .bind(millis(watch.at))
     .bind(watch.client.number())
-    .bind(watch.target.search())
+    .bind(watch.target.search().map(|search| text(search).into_owned()))
     .execute(&mut *connection)
     .await?;
     delivery::challenge_add(connection, &watch.id, &watch.challenge, millis(watch.at)).await?;

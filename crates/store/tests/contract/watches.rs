@@ -6,8 +6,8 @@ use manifest::SiteName;
 use policy::key::{IssuedKey, KeyKind};
 use policy::webhook::{AfterFailure, Message, SECRET_BYTES, WatchClient, WatchStatus, WebhookSecret};
 use store::{
-    DeliveryEnd, DueDelivery, FeedEntry, NewChallenge, NewDelivery, NewWatch, ReceiverCaps, Store, Watch,
-    WatchCap, WatchCaps, WatchOutcome, WatchTarget, WatchWithChanges,
+    DeliveryEnd, DueDelivery, FeedEntry, FeedPosition, NewChallenge, NewDelivery, NewWatch, ReceiverCaps,
+    Store, Watch, WatchCap, WatchCaps, WatchOutcome, WatchTarget, WatchWithChanges,
 };
 
 use crate::build::{found, later, site, start, url, visited};
@@ -378,6 +378,35 @@ pub(crate) async fn an_opt_out_ends_watches_of_both_sides(Db { store, .. }: Db) 
     let mut ended = store.watches_ended(9).await?;
     ended.sort_unstable();
     assert_eq!(ended, ["w2", "w3"]);
+    Ok(())
+}
+
+pub(crate) async fn an_opt_out_removes_the_site_from_waiting_messages_of_searches(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    change(&store, "before", 0).await?;
+    store.watch_add(&search_watch("w1"), CAPS).await?;
+    let challenge = claim_one(&store, start()).await?;
+    store.delivery_end(&challenge, &DeliveryEnd::Accepted, start()).await?;
+    let after = store.feed_head().await?;
+    change(&store, "after", 1).await?;
+    let head = store.feed_head().await?;
+    let message = NewDelivery {
+        id: "m1".to_owned(),
+        watch_id: "w1".to_owned(),
+        after,
+        first: FeedPosition(after.0 + 1),
+        last: head,
+        body: format!(r#"{{"data":{{"results":[{{"name":"Book","site":"{SITE}"}}]}}}}"#),
+        at: later(1),
+    };
+    assert!(store.delivery_add(&message).await?);
+    store.site_block(&site("other.example"), "asked", later(2)).await?;
+    assert!(store.watches_of_searches(head, 9).await?.is_empty(), "its message waits");
+    store.site_block(&site(SITE), "asked", later(3)).await?;
+    assert!(claim(&store, later(9)).await?.is_empty(), "the message is deleted");
+    let behind = store.watches_of_searches(head, 9).await?;
+    assert_eq!(behind.iter().map(|watch| watch.position).collect::<Vec<_>>(), [after]);
     Ok(())
 }
 

@@ -37,8 +37,10 @@ pub(in crate::index) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<Strin
     if !may_speak(source.named_by, source.published_by) {
         return exact;
     }
+    // an id that is written like a host is no name of that host
+    let native_id = source.native_id.to_lowercase();
+    exact.extend(Some(native_id).filter(|id| named_host(id).is_none()));
     exact.extend([
-        source.native_id.to_lowercase(),
         source.url.host().as_str().to_owned(),
         fold_exact(source.name),
         fold_exact(source.native_id),
