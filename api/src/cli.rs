@@ -18,6 +18,9 @@ pub struct Arguments {
     /// Public address of the API, when it differs from --listen.
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
+    /// PostgreSQL server that accepts writes, when --database-url names a read replica of it.
+    #[arg(long, value_name = "URL")]
+    pub primary_url: Option<String>,
     /// Serve from snapshots that an indexer publishes to this directory or, with the feature `s3`, to `s3://bucket/prefix`.
     #[arg(long, value_name = "LOCATION")]
     pub index_from: Option<SnapshotLocation>,

@@ -16,7 +16,7 @@ use runtime::{ReaderProgram, RuntimeHealth};
 use rustls_pki_types::PrivatePkcs8KeyDer;
 use rustls_pki_types::pem::PemObject;
 use serde::Deserialize;
-use store::StoreConfig;
+use store::{DatabaseUrl, StoreConfig};
 use url::Url;
 
 use crate::federation::{FederationConfig, FederationError, FederationSettings};
@@ -63,6 +63,8 @@ pub enum ConfigError {
         "\"{text}\" is not the address of a proxy (`trusted_proxies` in [api]): write it like 10.0.0.7 or 10.0.0.0/8"
     )]
     Proxy { text: String },
+    #[error("primary_url in [api] is not the URL of a PostgreSQL server: {reason}")]
+    Primary { reason: String },
     #[error(transparent)]
     Federation(#[from] FederationError),
 }
@@ -80,6 +82,8 @@ pub struct ApiConfig {
     /// Embeds queries; opened by the caller.
     pub embedder: Option<Arc<dyn Embedder>>,
     pub database: StoreConfig,
+    /// Where data is written if `database` is a read replica.
+    pub primary: Option<StoreConfig>,
     pub limits: LimitsConfig,
     pub reads: Reads,
     /// Proxies whose `X-Forwarded-For` is trusted.
@@ -138,6 +142,10 @@ impl ApiConfig {
 pub struct ApiSettings {
     pub listen: Option<String>,
     pub public_url: Option<String>,
+    /// URL of the primary, if the database is a read replica of PostgreSQL.
+    pub primary_url: Option<String>,
+    /// File that contains only that URL; read from the file only. Overrides `primary_url` of the file.
+    pub primary_url_file: Option<PathBuf>,
     /// Addresses or ranges like 10.0.0.0/8.
     pub trusted_proxies: Vec<String>,
     pub admin_tokens: Option<PathBuf>,
@@ -173,6 +181,8 @@ impl ApiSettings {
         Ok(Self {
             listen: self.listen.or(file.api.listen),
             public_url: self.public_url.or(file.api.public_url),
+            primary_url_file: self.primary_url.is_none().then_some(file.api.primary_url_file).flatten(),
+            primary_url: self.primary_url.or(file.api.primary_url),
             trusted_proxies: if self.trusted_proxies.is_empty() {
                 file.api.trusted_proxies
             } else {
@@ -199,6 +209,7 @@ impl ApiSettings {
             opened.map_err(|source| ConfigError::AdminTokens { path: path.clone(), source })?;
         }
         let public_url = self.public_url.as_deref().map(public_url).transpose()?;
+        let primary = primary(self.primary_url, self.primary_url_file.as_deref(), &shared.store)?;
         let own_url = public_url.as_ref().map(Url::as_str);
         let contact = self.contact.map(contact).transpose()?;
         let federation = FederationConfig::new(&self.peers, &self.federation, own_url, contact.as_deref())?;
@@ -210,6 +221,7 @@ impl ApiSettings {
             index_from: self.index_from,
             embedder: None,
             database: shared.store,
+            primary,
             limits: self.limits,
             reads: self.reads,
             trusted_proxies: self.trusted_proxies.iter().map(|text| range(text)).collect::<Result<_, _>>()?,
@@ -249,6 +261,26 @@ fn card_signer(path: &Path, public_url: Option<&Url>) -> Result<Arc<CardSigner>,
     let signer =
         CardSigner::from_pkcs8(key.secret_pkcs8_der()).map_err(|error| unusable(error.to_string()))?;
     Ok(Arc::new(signer))
+}
+
+/// How the primary of a read replica is opened. Statements of both are logged as slow after the same time.
+fn primary(
+    url: Option<String>,
+    url_file: Option<&Path>,
+    database: &StoreConfig,
+) -> Result<Option<StoreConfig>, ConfigError> {
+    let url = match url_file {
+        Some(path) => Some(settings::secret("primary_url_file", path)?),
+        None => url,
+    };
+    let Some(url) = url else { return Ok(None) };
+    match DatabaseUrl::parse(&url) {
+        Ok(url @ DatabaseUrl::Postgres(_)) => Ok(Some(StoreConfig { url, ..database.clone() })),
+        Ok(DatabaseUrl::Sqlite(_)) => {
+            Err(ConfigError::Primary { reason: "SQLite has no replicas".to_owned() })
+        }
+        Err(error) => Err(ConfigError::Primary { reason: error.to_string() }),
+    }
 }
 
 /// Parses one IP address or a range in CIDR notation.
@@ -340,6 +372,27 @@ mod tests {
             let error = settings(key, url).resolve(shared()).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }
+    }
+
+    #[test]
+    fn the_primary_is_a_server_and_its_url_may_be_in_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let url_file = dir.path().join("primary_url");
+        std::fs::write(&url_file, "postgres://me:word@primary/agentdex\n").unwrap();
+        let path = dir.path().join("agentdex.toml");
+        std::fs::write(&path, format!("[api]\nprimary_url_file = {url_file:?}\n")).unwrap();
+        let primary = |typed: Option<&str>| {
+            let typed = ApiSettings { primary_url: typed.map(str::to_owned), ..ApiSettings::default() };
+            Ok::<_, ConfigError>(typed.or_file(Some(&path))?.resolve(shared())?.primary.map(|to| to.url))
+        };
+        let server = |url: &str| Some(DatabaseUrl::Postgres(url.to_owned()));
+        assert_eq!(primary(None).unwrap(), server("postgres://me:word@primary/agentdex"));
+        assert_eq!(primary(Some("postgres://other/agentdex")).unwrap(), server("postgres://other/agentdex"));
+        for (wrong, word) in [("sqlite:a.db", "SQLite"), ("https://primary", "neither postgres")] {
+            let error = primary(Some(wrong)).unwrap_err().to_string();
+            assert!(error.contains(word) && error.contains("primary_url"), "{error}");
+        }
+        assert_eq!(ApiSettings::default().resolve(shared()).unwrap().primary, None);
     }
 
     #[test]

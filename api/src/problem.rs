@@ -258,7 +258,7 @@ impl From<StoreError> for Problem {
         }
         if error.is_read_only() {
             return Self::unavailable(
-                "the database of this server is a read-only replica at the moment: send requests that change data to the server on the primary",
+                "the database of this server is a read-only replica at the moment: send requests that change data to the server on the primary (its operator can set primary_url)",
             );
         }
         if error.is_transient() {

@@ -46,6 +46,7 @@ fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
     let typed = ApiSettings {
         listen: arguments.listen.clone(),
         public_url: arguments.public_url.clone(),
+        primary_url: arguments.primary_url.clone(),
         index_from: arguments.index_from.clone(),
         trusted_proxies: arguments.trusted_proxies.clone(),
         admin_tokens: arguments.admin_tokens.clone(),

@@ -22,6 +22,9 @@ const SITES_MAX: u32 = 100_000;
 const COUNTS_MAX: usize = 100_000;
 /// Maximum number of counts of capabilities in memory: about 20 MB.
 const CAPABILITY_COUNTS_MAX: usize = 100_000;
+/// Maximum number of capabilities of a site that are counted in memory for one day, as in the database. So searches for one site take no room
+/// of others.
+const CAPABILITIES_OF_DAY_MAX: usize = 100;
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 
 /// The sites that have owners, as of the last minute or two. Clones share the list.
@@ -40,7 +43,38 @@ impl SiteOwners {
 pub(crate) struct SearchCounts {
     owned: RwLock<SiteOwners>,
     counts: Mutex<BTreeMap<(SiteName, i32), u64>>,
-    capability_counts: Mutex<BTreeMap<(SiteName, i32, CapabilityId), u64>>,
+    capability_counts: Mutex<CapabilityCounts>,
+}
+
+/// The counts of the capabilities of sites and days.
+#[derive(Default)]
+struct CapabilityCounts {
+    of_days: BTreeMap<(SiteName, i32), BTreeMap<CapabilityId, u64>>,
+    /// Number of counts of all sites and days.
+    counts: usize,
+}
+
+impl CapabilityCounts {
+    /// Adds to a count. New capabilities are dropped when there are too many, of this site and day or in all.
+    fn add(&mut self, site: &SiteName, day: i32, capability: &CapabilityId, searches: u64) {
+        let (key, free) = ((site.clone(), day), CAPABILITY_COUNTS_MAX - self.counts);
+        if free == 0 && !self.of_days.contains_key(&key) {
+            return;
+        }
+        let of_day = self.of_days.entry(key).or_default();
+        let before = of_day.len();
+        add_bounded(of_day, capability.clone(), searches, CAPABILITIES_OF_DAY_MAX.min(before + free));
+        self.counts += of_day.len() - before;
+    }
+
+    fn into_counts(self) -> impl Iterator<Item = CapabilitySearchCount> {
+        self.of_days.into_iter().flat_map(|((site, day), of_day)| {
+            of_day.into_iter().map(move |(capability, searches)| {
+                let site = site.clone();
+                CapabilitySearchCount { site, day, capability, searches }
+            })
+        })
+    }
 }
 
 impl SearchCounts {
@@ -76,8 +110,7 @@ impl SearchCounts {
 
     fn add_capability(&self, site: &SiteName, day: i32, capability: &CapabilityId, searches: u64) {
         let mut counts = self.capability_counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (site.clone(), day, capability.clone());
-        add_bounded(&mut counts, key, searches, CAPABILITY_COUNTS_MAX);
+        counts.add(site, day, capability, searches);
     }
 
     /// Updates the list of sites with owners, and then writes the counts, which a read-only replica refuses. Counts that cannot be
@@ -104,9 +137,7 @@ impl SearchCounts {
     async fn write_capabilities(&self, store: &Store) -> Result<(), StoreError> {
         let counted =
             std::mem::take(&mut *self.capability_counts.lock().unwrap_or_else(PoisonError::into_inner));
-        let count =
-            |((site, day, capability), searches)| CapabilitySearchCount { site, day, capability, searches };
-        let counts: Vec<CapabilitySearchCount> = counted.into_iter().map(count).collect();
+        let counts: Vec<CapabilitySearchCount> = counted.into_counts().collect();
         if !counts.is_empty()
             && let Err(error) = store.capability_search_counts_add(&counts).await
         {
@@ -153,20 +184,38 @@ mod tests {
         let (book, pay) = (CapabilityId::of_key("book"), CapabilityId::of_key("pay"));
         counts.count([(&owned, &book)], now);
         assert!(counts.counts.lock().unwrap().is_empty(), "a site without an owner is not counted");
-        assert!(counts.capability_counts.lock().unwrap().is_empty());
+        assert_eq!(counts.capability_counts.lock().unwrap().counts, 0);
         *counts.owned.write().unwrap() = SiteOwners(Arc::new(HashMap::from([(owned.clone(), mark(now))])));
         counts.count([(&owned, &book), (&other, &book), (&owned, &pay), (&owned, &pay)], now);
         counts.count([(&owned, &book)], now);
         counts.count([(&owned, &book)], now + chrono::TimeDelta::days(1));
         let counted: Vec<_> = counts.counts.lock().unwrap().clone().into_iter().collect();
         assert_eq!(counted, [((owned.clone(), 20_000), 2), ((owned.clone(), 20_001), 1)]);
-        let of_capabilities = counts.capability_counts.lock().unwrap().clone();
+        let of_days = counts.capability_counts.lock().unwrap().of_days.clone();
         let expected = [
-            ((owned.clone(), 20_000, book.clone()), 2),
-            ((owned.clone(), 20_000, pay), 1),
-            ((owned, 20_001, book), 1),
+            ((owned.clone(), 20_000), BTreeMap::from([(book.clone(), 2), (pay, 1)])),
+            ((owned, 20_001), BTreeMap::from([(book, 1)])),
         ];
-        assert_eq!(of_capabilities, BTreeMap::from(expected));
+        assert_eq!(of_days, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn searches_for_one_site_take_no_room_of_the_counts_of_others() {
+        let mut counts = CapabilityCounts::default();
+        let capability = |number: usize| CapabilityId::of_key(&number.to_string());
+        for number in 0..CAPABILITIES_OF_DAY_MAX + 50 {
+            counts.add(&site("large.example"), 20_000, &capability(number), 1);
+        }
+        counts.add(&site("large.example"), 20_000, &capability(0), 1);
+        counts.add(&site("small.example"), 20_000, &capability(0), 1);
+        assert_eq!(counts.counts, CAPABILITIES_OF_DAY_MAX + 1);
+        let large = &counts.of_days[&(site("large.example"), 20_000)];
+        assert_eq!((large.len(), large.get(&capability(0))), (CAPABILITIES_OF_DAY_MAX, Some(&2)));
+        for number in 0..CAPABILITY_COUNTS_MAX {
+            counts.add(&site(&format!("s{number}.example")), 20_000, &capability(0), 1);
+        }
+        assert_eq!(counts.counts, CAPABILITY_COUNTS_MAX);
+        assert_eq!(counts.into_counts().count(), CAPABILITY_COUNTS_MAX);
     }
 
     #[test]

@@ -2,10 +2,9 @@
 //!
 //! The index answers each watched search as `GET /search` does, in the order of the last change. Of its relevant results, those are
 //! delivered whose manifest was added or changed since the watch was compared last. Results that disappear are not delivered. Nothing is
-//! sent here: the crawler sends the messages. A replica whose database is read-only compares nothing.
+//! sent here: the crawler sends the messages. An API whose database is a read-only replica without a primary compares nothing.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -20,7 +19,7 @@ use store::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::answers::search::search;
+use crate::answers::search::{search_now, search_problem};
 use crate::answers::search_parameters::LIMIT_MAX;
 use crate::answers::{TEXT_IS, watch};
 use crate::client::Client;
@@ -58,21 +57,26 @@ impl App {
         let ends_at = Instant::now() + ROUND_MAX;
         let Ok(searcher) = self.index.searcher() else { return Ok(()) };
         let up_to = searcher.generation().position;
+        let watches = self.store.watches_of_searches(up_to, WATCHES_OF_ROUND).await?;
+        if watches.is_empty() || self.store.is_read_only().await? {
+            return Ok(());
+        }
         let first = self.store.feed_first().await?;
-        let mut windows = HashMap::new();
-        for search_watch in self.store.watches_of_searches(up_to, WATCHES_OF_ROUND).await? {
+        // Watches come in the order of their positions, and most are at the same one.
+        let mut window: Option<(FeedPosition, Changes)> = None;
+        for search_watch in watches {
             if Instant::now() >= ends_at {
                 break;
             }
             let position = search_watch.position;
-            // most watches are at the same position
-            let window = match windows.entry(position) {
-                Entry::Occupied(window) => window.into_mut(),
-                Entry::Vacant(place) => {
-                    place.insert(Changes::read(&self.store, position, first, up_to).await?)
-                }
+            let changes = match window.take().filter(|(of, _)| *of == position) {
+                Some((_, changes)) => changes,
+                None => Changes::read(&self.store, position, first, up_to).await?,
             };
-            compare(self, &search_watch, window).await?;
+            if compare(self, &search_watch, &changes).await? == Comparison::Postponed {
+                break;
+            }
+            window = Some((position, changes));
         }
         Ok(())
     }
@@ -118,16 +122,33 @@ impl Changes {
     }
 }
 
+/// What became of a comparison.
+#[derive(Debug, PartialEq, Eq)]
+enum Comparison {
+    /// The watch has moved to the end of the changes.
+    Ended,
+    /// There was no capacity for the search: the next round compares the watch with the same changes.
+    Postponed,
+}
+
 /// Stores a message with the results of a watched search that have changed, if there are any, and moves the watch.
-async fn compare(app: &App, watch: &SearchWatch, changes: &Changes) -> Result<(), StoreError> {
+async fn compare(app: &App, watch: &SearchWatch, changes: &Changes) -> Result<Comparison, StoreError> {
     let found = match results(app, &watch.query, changes).await {
         Ok(found) => found,
+        Err(NotFound::WithoutCapacity(problem)) => {
+            tracing::debug!(
+                watch = watch.id,
+                reason = problem.body().detail,
+                "a watched search is postponed"
+            );
+            return Ok(Comparison::Postponed);
+        }
         // without a message, a search that takes too long would be compared again first in each round
-        Err(problem) if problem.body().status.is_server_error() => {
+        Err(NotFound::Failed(problem)) if problem.body().status.is_server_error() => {
             tracing::debug!(watch = watch.id, reason = problem.body().detail, "a watched search failed");
             Found { results: Vec::new(), first: changes.read_to, is_complete: false }
         }
-        Err(problem) => {
+        Err(NotFound::Failed(problem)) => {
             let reason = &problem.body().detail;
             tracing::warn!(watch = watch.id, reason, "a watched search is no longer valid");
             Found { results: Vec::new(), first: changes.read_to, is_complete: true }
@@ -135,7 +156,7 @@ async fn compare(app: &App, watch: &SearchWatch, changes: &Changes) -> Result<()
     };
     if found.results.is_empty() && found.is_complete && !changes.is_outrun {
         app.store.watch_advance(&watch.id, watch.position, changes.read_to).await?;
-        return Ok(());
+        return Ok(Comparison::Ended);
     }
     let at = clock::now();
     let timestamp = at.to_rfc3339_opts(SecondsFormat::Millis, true);
@@ -155,7 +176,8 @@ async fn compare(app: &App, watch: &SearchWatch, changes: &Changes) -> Result<()
         body: json!({"type": "agentdex.search", "timestamp": timestamp, "data": data}).to_string(),
         at,
     };
-    app.store.delivery_add(&delivery).await.map(drop)
+    app.store.delivery_add(&delivery).await?;
+    Ok(Comparison::Ended)
 }
 
 /// Results that changed.
@@ -167,10 +189,17 @@ struct Found {
     is_complete: bool,
 }
 
-async fn results(app: &App, query: &str, changes: &Changes) -> Result<Found, Problem> {
+/// Why a watched search has no results.
+enum NotFound {
+    /// The search did not run.
+    WithoutCapacity(Problem),
+    Failed(Problem),
+}
+
+async fn results(app: &App, query: &str, changes: &Changes) -> Result<Found, NotFound> {
     let mut found = Found { results: Vec::new(), first: changes.read_to, is_complete: true };
     let Some(first_at) = changes.first_at else { return Ok(found) };
-    let parameters = watch::search_of(query)?;
+    let parameters = watch::search_of(query).map_err(NotFound::Failed)?;
     let request = SearchRequest {
         is_relevant_only: !parameters.request.phrasings.is_empty(),
         sort: Sort::Updated,
@@ -178,7 +207,9 @@ async fn results(app: &App, query: &str, changes: &Changes) -> Result<Found, Pro
         limit: usize::try_from(LIMIT_MAX).unwrap_or(usize::MAX),
         ..parameters.request
     };
-    let answer = search(&app.index, Client::on_this_machine(), request).await?.answer;
+    let searched = search_now(&app.index, Client::on_this_machine(), request).await;
+    let searched = searched.map_err(NotFound::WithoutCapacity)?;
+    let answer = searched.map_err(|error| NotFound::Failed(search_problem(&error)))?.answer;
     let is_cut = answer.next_cursor.is_some();
     found.is_complete = !is_cut || answer.hits.last().is_some_and(|last| last.updated_at < first_at);
     let base = app.base_url();
@@ -203,4 +234,42 @@ fn result(base: &str, hit: &Hit, entry: &FeedEntry) -> Value {
         "addresses_reader": hit.addresses_reader,
         "url": format!("{base}/capabilities/{}", hit.id),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::limits::LimitsConfig;
+    use crate::test_app::app;
+    use crate::timeouts::ClientTimeouts;
+
+    #[tokio::test]
+    async fn a_watched_search_without_capacity_is_compared_again() {
+        let (app, _dir) = app(LimitsConfig::default(), ClientTimeouts::default()).await;
+        let watch =
+            SearchWatch { id: "w_1".to_owned(), query: "q=flight".to_owned(), position: FeedPosition(0) };
+        let changes = Changes {
+            of_manifests: HashMap::new(),
+            first_at: Some(DateTime::UNIX_EPOCH),
+            read_to: FeedPosition(7),
+            is_outrun: false,
+        };
+        let (end, ended) = mpsc::channel::<()>();
+        let ended = std::sync::Arc::new(std::sync::Mutex::new(ended));
+        let mut searches = tokio::task::JoinSet::new();
+        while app.index.searches().are_free() {
+            let (app, ended) = (app.clone(), std::sync::Arc::clone(&ended));
+            let wait = move || assert!(ended.lock().unwrap().recv().is_err());
+            searches.spawn(async move {
+                drop(app.index.searches().run(Client::on_this_machine(), wait).await);
+            });
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(compare(&app, &watch, &changes).await.unwrap(), Comparison::Postponed);
+        drop(end);
+        searches.join_all().await;
+        assert_eq!(compare(&app, &watch, &changes).await.unwrap(), Comparison::Ended);
+    }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use indexer::Hit;
 use indexer::snapshot::SnapshotError;
+use indexer::{Hit, ListedCapability, Searcher};
 use manifest::SiteName;
 use runtime::Share;
 use store::{Store, StoreError};
@@ -21,6 +21,7 @@ use crate::admin::{Admin, AdminTokens};
 use crate::answers::claim::OwnerMark;
 use crate::answers::crawl::{self, CrawlAnswer, Visit};
 use crate::answers::home::{self, Topics};
+use crate::answers::search::search_problem;
 use crate::answers::semantic_types::{self, SemanticTypesAnswer};
 use crate::answers::sitemap;
 use crate::answers::sites::{self, SiteListPermits};
@@ -141,6 +142,10 @@ impl App {
     /// Uses an open store, for processes that run all three programs.
     pub fn with_store(config: ApiConfig, store: Store) -> Self {
         metrics::start();
+        let store = match &config.primary {
+            Some(primary) => store.with_primary(primary.clone()),
+            None => store,
+        };
         let searches = ConcurrencyLimit::for_this_machine();
         Self(Arc::new(State {
             index: Arc::new(IndexHandle::new(
@@ -279,12 +284,21 @@ impl App {
         let (app, kept_for) = (self.clone(), self.config.counts_kept_for);
         let list = async move {
             let sites = sites::with_manifests(&app.store, &app.totals, kept_for, &app.site_lists).await?;
-            let listed = app.index.run(Client::on_this_machine(), |index| index.list(sitemap::ADDRESSES_MAX));
-            // without an index, it has the pages of the sites
-            let capabilities = listed.await.ok().and_then(Result::ok).unwrap_or_default();
+            let capabilities = app.listed_capabilities().await?;
             Ok(sitemap::body(&app.base_url(), &sites, &capabilities))
         };
         self.counted(&self.0.sitemap, kept_for.saturating_mul(SITEMAP_KEPT_TIMES), list).await
+    }
+
+    /// The capabilities of the sitemap: none without an index.
+    async fn listed_capabilities(&self) -> Result<Vec<ListedCapability>, Problem> {
+        if self.index.searcher().is_err() {
+            return Ok(Vec::new());
+        }
+        let without = self.index.suppressed().names();
+        let list = move |index: &Searcher| index.list(sitemap::ADDRESSES_MAX, &without);
+        let listed = self.index.run(Client::on_this_machine(), list).await?;
+        listed.map_err(|error| search_problem(&error))
     }
 
     /// The context in which pages are rendered.

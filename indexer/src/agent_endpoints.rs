@@ -7,8 +7,8 @@ use manifest::model::{Capability, Manifest, Protocol};
 /// Protocols of endpoints that agents connect to as a whole, not call by call.
 pub(crate) const AGENT_PROTOCOLS: [Protocol; 2] = [Protocol::Mcp, Protocol::A2a];
 
-/// The protocols of the public endpoints that a manifest declares, and of those of one of its capabilities. Catalogs and lists declare none,
-/// because they may list the endpoints of customers and users.
+/// The protocols of the public endpoints that a manifest declares, and of those of one of its capabilities. A document of a format that does
+/// not describe one service (`Format::describes_one_service`) declares none, because it may list the endpoints of customers and users.
 pub(crate) fn declared_endpoints(manifest: &Manifest, capability: &Capability) -> BTreeSet<Protocol> {
     if !manifest.format().describes_one_service() {
         return BTreeSet::new();

@@ -64,18 +64,27 @@ pub(crate) struct SearchResults {
 pub(crate) async fn search(
     index: &IndexHandle,
     client: Client,
-    mut request: SearchRequest,
+    request: SearchRequest,
 ) -> Result<SearchResults, Problem> {
+    search_now(index, client, request).await?.map_err(|error| search_problem(&error))
+}
+
+/// Searches on the blocking pool. A [`Problem`] means that the search did not run: there is no index, or no capacity at the moment.
+pub(crate) async fn search_now(
+    index: &IndexHandle,
+    client: Client,
+    mut request: SearchRequest,
+) -> Result<Result<SearchResults, SearchError>, Problem> {
     let started = Instant::now();
     // Excluded within the search, so that a near copy of such a result, on another site, takes its place.
     request.filters.without_sites.extend(index.suppressed().names());
-    let mut answer = index
-        .run(client, move |searcher| searcher.search(&request))
-        .await?
-        .map_err(|e| search_problem(&e))?;
+    let mut answer = match index.run(client, move |searcher| searcher.search(&request)).await? {
+        Ok(answer) => answer,
+        Err(error) => return Ok(Err(error)),
+    };
     leave_out(&mut answer, |site| index.suppressed().has(site));
     let took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 1e2;
-    Ok(SearchResults { answer, took_ms })
+    Ok(Ok(SearchResults { answer, took_ms }))
 }
 
 /// Removes the results of some sites from a page and from the counts, with the results grouped under them.

@@ -1,19 +1,21 @@
-//! The servers of `GET /v0.1/servers` whose manifests were removed, so that mirrors delete them.
+//! The servers of `GET /v0.1/servers` that are no longer listed, so that mirrors delete them: their manifests were removed, or no longer count
+//! as published by their site.
 //!
-//! Removals are read from the change feed. A server is left out if its manifest is in the index again, if another manifest declares its
+//! Both are read from the change feed. A server is left out if its manifest is listed again, if another manifest declares its
 //! name and version now, or if its data was deleted, as after an opt-out. A request reads a limited number of entries and manifests.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use policy::naming::may_speak;
 use store::{FeedChange, FeedEntry, FeedPosition};
 use tokio::time::Instant;
 
 use super::mcp_server_filter::ServerFilter;
 use super::mcp_server_names::{name, version};
 use super::mcp_server_versions::versions_declared;
-use super::mcp_servers::{FORMATS, ServerEntry, has_server};
+use super::mcp_servers::{ServerEntry, describes_server};
 use crate::client::Client;
 use crate::problem::Problem;
 use crate::state::App;
@@ -44,7 +46,7 @@ pub(super) async fn tombstones(
             return Ok((found, None));
         }
         let page = app.store.feed_page(after, ENTRIES).await?;
-        for entry in page.entries.iter().filter(|entry| entry.change == FeedChange::Removed) {
+        for entry in page.entries.iter().filter(|entry| may_end_listing(entry)) {
             if found.len() >= max || read == READ_MAX || (read > 0 && began.elapsed() >= TIME_MAX) {
                 return Ok((found, Some(FeedPosition(entry.position.0 - 1))));
             }
@@ -62,6 +64,16 @@ pub(super) async fn tombstones(
     Ok((found, (after < head).then_some(after)))
 }
 
+/// Whether a server may no longer be listed after a change. After a change of the publisher, the manifest decides.
+fn may_end_listing(entry: &FeedEntry) -> bool {
+    let is_of_others = |reason: &str| reason == "named_by_others" || reason.starts_with("published_by_");
+    match entry.change {
+        FeedChange::Removed => true,
+        FeedChange::StatusChanged => entry.reason.as_deref().is_some_and(is_of_others),
+        _ => false,
+    }
+}
+
 async fn tombstone(
     app: &App,
     client: Client,
@@ -69,13 +81,12 @@ async fn tombstone(
     entry: &FeedEntry,
 ) -> Result<Option<ServerEntry>, Problem> {
     let manifests = app.manifests(client);
-    let is_back = !app.store.manifest_sizes(std::slice::from_ref(&entry.manifest_id)).await?.is_empty();
-    if is_back {
-        return Ok(None);
-    }
+    let is_in_index = !app.store.manifest_sizes(std::slice::from_ref(&entry.manifest_id)).await?.is_empty();
     let Some(stored) = manifests.find(&entry.manifest_id).await? else { return Ok(None) };
-    let is_server = FORMATS.contains(&stored.manifest.format()) && has_server(&stored);
-    if !is_server || !filter.names(&stored) {
+    let counts = may_speak(stored.named_by, stored.publisher);
+    let was_listed = counts || entry.change == FeedChange::StatusChanged;
+    let is_listed = counts && is_in_index;
+    if is_listed || !was_listed || !describes_server(&stored.manifest) || !filter.names(&stored) {
         return Ok(None);
     }
     let (name, version) = (name(&stored).0, version(&stored.manifest).0);

@@ -40,7 +40,7 @@ use crate::text::one_line;
 const LIMIT_DEFAULT: u32 = 30;
 const LIMIT_MAX: u32 = 100;
 /// Formats that describe one server. Only manifests in these formats are read.
-pub(super) const FORMATS: [Format; 3] = [Format::McpCard, Format::McpRegistry, Format::McpFreeform];
+const FORMATS: [Format; 3] = [Format::McpCard, Format::McpRegistry, Format::McpFreeform];
 /// Number of manifests read with one statement, and maximum number of statements of one request.
 const PAGE: u32 = 100;
 const PAGES_MAX: u32 = 10;
@@ -296,6 +296,9 @@ impl ServerEntry {
         let Value::Object(server) = server else { return None };
         let mut meta = meta(stored);
         meta[OFFICIAL]["status"] = "deleted".into();
+        if let Some(record) = meta[RECORD].as_object_mut() {
+            record.remove("declared_name");
+        }
         meta[OFFICIAL]["updatedAt"] = json!(entry.at);
         if let Some(reason) = &entry.reason {
             meta[RECORD]["reason"] = reason.as_str().into();
@@ -328,14 +331,16 @@ pub(super) async fn name_registries(store: &Store, entries: &mut [ServerEntry]) 
     Ok(())
 }
 
-/// Whether a manifest describes an MCP server: a server card, an entry of the registry, or another file of a server at a usual path. Manifests
-/// of other dialects, and configurations of clients, may mention servers of anybody. Server names begin with the domain of the publisher, so
-/// manifests that only other sites name and files of unknown authors are excluded.
+/// Whether a manifest describes an MCP server that is listed. Server names begin with the domain of the publisher, so manifests that only
+/// other sites name and files of unknown authors are excluded.
 pub(super) fn has_server(stored: &StoredManifest) -> bool {
-    let is_description = FORMATS.contains(&stored.manifest.format());
-    is_description
-        && may_speak(stored.named_by, stored.publisher)
-        && remotes(&stored.manifest).next().is_some()
+    may_speak(stored.named_by, stored.publisher) && describes_server(&stored.manifest)
+}
+
+/// Whether a manifest describes an MCP server: a server card, an entry of the registry, or another file of a server at a usual path. Manifests
+/// of other dialects, and configurations of clients, may mention servers of anybody.
+pub(super) fn describes_server(manifest: &Manifest) -> bool {
+    FORMATS.contains(&manifest.format()) && remotes(manifest).next().is_some()
 }
 
 /// The `server.json` of a manifest, under a name.

@@ -143,11 +143,11 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     Ok(())
 }
 
-/// Polls a database that does not answer until it does.
+/// Polls a database that does not answer until it does, and the primary of a replica.
 async fn await_ends_of_outages(store: Store, cancel: CancellationToken) {
     let polled = async || {
         tokio::time::sleep(OUTAGE_POLL).await;
-        if OUTAGE.is_on() && store.feed_head().await.is_ok() {
+        if OUTAGE.is_on() && store.check_available().await.is_ok() {
             OUTAGE.answered();
         }
     };
@@ -167,8 +167,11 @@ async fn write_search_counts(app: App, until: CancellationToken) {
     let monitor = TaskMonitor::new(app.store.clone(), BackgroundTask::SearchCounts);
     loop {
         let began = tokio::time::Instant::now();
-        let written = app.write_search_counts().await;
-        let result = written.map_err(|error| TaskFailure::of_store(&error, began));
+        let result = match app.write_search_counts().await {
+            // the counts of a replica without a primary stay in memory
+            Err(error) if error.is_read_only() => Ok(()),
+            written => written.map_err(|error| TaskFailure::of_store(&error, began)),
+        };
         monitor.ended(result, clock::now()).await;
         if until.is_cancelled() {
             return;

@@ -382,6 +382,7 @@ async fn block_hides_a_site_at_once() {
     let capability = format!("/capabilities/{}", documents::skyhop().capabilities[0].id);
     let found = async |query: &str| world.get(&format!("/search?{query}")).await.json()["results"].clone();
     assert_ne!(found("q=book+flight").await, json!([]));
+    assert!(world.get("/sitemap.xml").await.text().contains(&capability));
     let blocked =
         admin(&world, "POST", "/admin/sites/skyhop.example/block", TOKEN, r#"{"reason": "asked by mail"}"#)
             .await;
@@ -390,6 +391,9 @@ async fn block_hides_a_site_at_once() {
     assert_eq!(world.get(&capability).await.status, StatusCode::NOT_FOUND);
     assert_eq!(world.get(&format!("{capability}/tool")).await.status, StatusCode::NOT_FOUND);
     assert_eq!(found("site=skyhop.example").await, json!([]), "hidden although the index still contains it");
+    let sitemap = world.get("/sitemap.xml").await;
+    assert_eq!(sitemap.status, StatusCode::OK);
+    assert!(!sitemap.text().contains(&capability), "{}", sitemap.text());
     let explored = post(&world, "/explore", r#"{"resultType": {"facets": [{"field": "publisher"}]}}"#).await;
     assert_eq!(explored.status, StatusCode::OK, "{}", explored.text());
     assert!(!explored.text().contains("skyhop.example"), "{}", explored.text());

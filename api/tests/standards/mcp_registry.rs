@@ -2,6 +2,7 @@
 //! here as schemas.
 
 use axum::http::StatusCode;
+use manifest::Discovery;
 use serde_json::{Value, json};
 
 use crate::world::{World, encoded};
@@ -474,6 +475,31 @@ async fn removed_servers_are_listed_as_deleted_to_followers() {
     }
     publish("plain", "1.0.0").await;
     assert_eq!(deleted("include_deleted=true").await, Vec::<Value>::new(), "it is declared again");
+}
+
+/// Mirrors delete a server whose document only other sites name from now on: the site does not publish it any more.
+#[tokio::test]
+async fn a_server_that_only_others_name_now_is_listed_as_deleted() {
+    const URL: &str = "https://moves.example/cards/server-card.json";
+    let server = card("example.moves/tools", "Moves", "1.0.0", &["https://moves.example/mcp"]);
+    let source = (Discovery::HtmlLink, "https://moves.example/");
+    let world = World::with_found(&[], &[(URL, source, server.clone())]).await;
+    let listed = async || {
+        let all = list(&world, "/v0.1/servers?updated_since=2025-08-07&search=moves").await;
+        let all = all["servers"].as_array().unwrap().clone();
+        let status = |one: &Value| {
+            let official = &one["_meta"]["io.modelcontextprotocol.registry/official"];
+            (one["server"]["name"].clone(), official["status"].clone())
+        };
+        (all.iter().map(status).collect::<Vec<_>>(), all)
+    };
+    let (before, _) = listed().await;
+    assert_eq!(before.iter().map(|(_, status)| status).collect::<Vec<_>>(), ["active"]);
+    world.publish_linked(URL, &server).await;
+    let (after, all) = listed().await;
+    assert_eq!(after, [(before[0].0.clone(), json!("deleted"))]);
+    let record = &all[0]["_meta"]["agentdex/record"];
+    assert_eq!((&record["reason"], &record["declared_name"]), (&json!("named_by_others"), &Value::Null));
 }
 
 /// VS Code sends the text of a search with the first page only.

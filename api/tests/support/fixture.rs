@@ -57,6 +57,7 @@ impl Fixture {
             index_from: None,
             embedder: None,
             database: self.database.clone(),
+            primary: None,
             limits: LimitsConfig::default(),
             reads: api::Reads::default(),
             trusted_proxies: Vec::new(),

@@ -160,7 +160,7 @@ fn line(key: &Key, file: &Table, variables: &settings::Variables) -> String {
 /// Formats a value as TOML, which for strings, numbers and lists is the same as JSON. Passwords are removed.
 fn toml_value(name: &str, value: &Value) -> String {
     let value = match (name, value) {
-        ("database_url", Value::String(url)) => {
+        ("database_url" | "primary_url", Value::String(url)) => {
             let url = DatabaseUrl::parse(url).map_or_else(|error| error.to_string(), |url| url.to_string());
             Value::String(url)
         }
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn prints_values_with_their_source_and_without_passwords() {
         let file: Table = toml::from_str(
-            "database_url = \"postgres://me:word@host/db\"\n[crawler]\nrate = 7\nseeds = [\"a\", \"b\"]\n",
+            "database_url = \"postgres://me:word@host/db\"\n[crawler]\nrate = 7\nseeds = [\"a\", \"b\"]\n[api]\nprimary_url = \"postgres://me:word@primary/db\"\n",
         )
         .unwrap();
         let variables = vec![("AGENTDEX_CRAWLER_DELAY".to_owned(), "9s".to_owned())];
@@ -322,6 +322,7 @@ mod tests {
         );
         for expected in [
             "database_url = \"postgres://me:***@host/db\" # from the file",
+            "primary_url = \"postgres://me:***@primary/db\" # from the file",
             "rate = 7 # from the file",
             "seeds = [\"a\",\"b\"] # from the file",
             "delay = \"9s\" # from AGENTDEX_CRAWLER_DELAY",

@@ -28,4 +28,5 @@ pub use feature::{Feature, MissingFeature};
 pub use file::load;
 pub use flags::{DATABASE_URL_VARIABLE, SharedFlags, database_url_variable};
 pub use keys::{Key, keys};
+pub use secret::secret;
 pub use traces::TracesUrl;

@@ -7,8 +7,8 @@ use crate::SettingsError;
 /// Maximum bytes of a secret. A database URL with paths of certificates has a few hundred bytes.
 const SECRET_BYTES_MAX: usize = 64 * 1024;
 
-/// The content of the file that `key` names, without the line break.
-pub(crate) fn secret(key: &'static str, path: &Path) -> Result<String, SettingsError> {
+/// The content of the file that the setting `key` names, without the line break.
+pub fn secret(key: &'static str, path: &Path) -> Result<String, SettingsError> {
     let text = std::fs::read_to_string(path).map_err(|source| SettingsError::Secret {
         key,
         path: path.to_owned(),

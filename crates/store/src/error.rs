@@ -99,6 +99,14 @@ pub enum StoreError {
     NotSearchable { path: PathBuf, reason: String },
     #[error("the data directory {} is a file; choose another with --data-dir", dir.display())]
     DirIsFile { dir: PathBuf },
+    /// The primary of a read replica has another change feed.
+    #[error(
+        "{url} is not the primary of this read replica, but another database: correct primary_url in [api]"
+    )]
+    PrimaryOther {
+        /// Without the password.
+        url: String,
+    },
     /// The content of the file contradicts itself, for example because it was cut off.
     #[error("the database {} is damaged: restore a backup, or move it away to begin again", path.display())]
     Damaged { path: PathBuf },

@@ -180,9 +180,9 @@ impl Searcher {
         Ok(spam_list::list(&self.state().opened, max)?)
     }
 
-    /// Capabilities that are not spam, at most `max`. Blocking.
-    pub fn list(&self, max: usize) -> Result<Vec<ListedCapability>, SearchError> {
-        Ok(listing::list(&self.state().opened, max)?)
+    /// Capabilities that are not spam and not of the sites `without`, at most `max`. Blocking.
+    pub fn list(&self, max: usize, without: &[String]) -> Result<Vec<ListedCapability>, SearchError> {
+        Ok(listing::list(&self.state().opened, max, without)?)
     }
 
     fn state(&self) -> Arc<SearchState> {

@@ -98,6 +98,49 @@ async fn post(api: &Api, path: &str, body: &Value) -> (StatusCode, String) {
     (answer.status(), answer.text().await.unwrap())
 }
 
+/// With the URL of the primary, an API on the replica reads from the replica and writes to the primary, the counts of searches too.
+async fn assert_writes_of_a_replica_with_a_primary(of: &mut Replicated) {
+    let mut connection = sqlx::PgConnection::connect(&of.primary.url("postgres")).await.unwrap();
+    sqlx::raw_sql(
+        "INSERT INTO site_claim (site, key_hash, proof, since_ms, proven_at_ms)
+         VALUES ('sky.test', repeat('0f', 32), 'dns', 1, CAST(extract(epoch FROM now()) * 1000 AS BIGINT))",
+    )
+    .execute(&mut connection)
+    .await
+    .unwrap();
+    let shows_owner = async |api: &Api| api.get("/sites/sky.test").await["owner"].is_object();
+    let arrived = async {
+        while !shows_owner(&of.on_replica).await {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, arrived).await.expect("the owner did not arrive on the replica");
+    let primary_url = of.world.database_url.replace(of.replica.url("postgres"));
+    let log = std::fs::File::create(of.world.path("with_primary.log")).unwrap();
+    let mut api = Api::start(&of.world, |command| {
+        command.args(["--primary-url", primary_url.as_deref().unwrap()]).stderr(log);
+    });
+    of.world.database_url = primary_url;
+    api.wait_until_ready().await;
+    for (path, body) in [
+        ("/sites", json!({"domain": "fourth.test"})),
+        ("/reports", json!({"site": SITE, "reason": "malware"})),
+        ("/sites/sky.test/claim", json!({})),
+    ] {
+        let (status, text) = post(&api, path, &body).await;
+        assert!(status.is_success(), "{path}: {text}");
+    }
+    assert_eq!(of.on_primary.try_get("/sites/fourth.test").await.unwrap().status(), StatusCode::OK);
+    let found = api.get("/search?q=book+flight").await;
+    assert_eq!(found["results"][0]["site"], SITE, "{found}");
+    api.stop();
+    let count = "SELECT CAST(SUM(searches) AS BIGINT) FROM search_count WHERE site = 'sky.test'";
+    let count: Option<i64> = sqlx::query_scalar(count).fetch_one(&mut connection).await.unwrap();
+    assert!(count.is_some_and(|count| count >= 1), "the search on the replica is counted on the primary");
+    let log = std::fs::read_to_string(of.world.path("with_primary.log")).unwrap();
+    assert!(!log.contains("the database is unavailable"), "{log}");
+}
+
 /// Everything that can be read is the same on both. Writes succeed on the primary alone.
 async fn assert_reads_and_refused_writes(of: &Replicated) {
     for path in of.paths().await {
@@ -158,8 +201,9 @@ async fn assert_promotion(of: Replicated) {
 }
 
 pub(crate) async fn apis_read_from_a_streaming_replica() {
-    let replicated = Replicated::start().await;
+    let mut replicated = Replicated::start().await;
     assert_reads_and_refused_writes(&replicated).await;
+    assert_writes_of_a_replica_with_a_primary(&mut replicated).await;
     assert_lag_is_delay(&replicated).await;
     assert_promotion(replicated).await;
 }

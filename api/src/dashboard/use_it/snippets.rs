@@ -1,6 +1,6 @@
 //! A call in the languages of the tabs. Publisher text is always inside a literal of the language.
 
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode_byte, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::call::{Call, HttpCall, escaped};
@@ -88,7 +88,40 @@ fn url_before_key(call: &HttpCall, name: &str) -> String {
 
 /// A URL as one word of POSIX shells, cmd.exe and PowerShell. A server reads the escaped characters like the characters themselves.
 fn address(url: &str) -> String {
-    if is_plain(url) { url.to_owned() } else { format!("\"{}\"", utf8_percent_encode(url, INTERPRETED)) }
+    if is_plain(url) {
+        return url.to_owned();
+    }
+    format!("\"{}\"", without_variables(&utf8_percent_encode(url, INTERPRETED).to_string()))
+}
+
+/// A URL in which no `%` begins the name of a variable, because cmd.exe replaces `%NAME%` by its value even between quotes. A `%` that is
+/// followed by a digit does not, since names of variables begin with letters. A `%` that escapes nothing is escaped itself. After an escape
+/// such as `%AD`, a letter or digit is escaped too, which means the same (RFC 3986, section 6.2.2.2), so that the name ends after two
+/// characters.
+fn without_variables(url: &str) -> String {
+    let (mut safe, mut rest) = (String::with_capacity(url.len()), url);
+    while let Some((before, after)) = rest.split_once('%') {
+        safe.push_str(before);
+        let is_escape = |digits: &&str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let Some(digits) = after.get(..2).filter(is_escape) else {
+            safe.push_str("%25");
+            rest = after;
+            continue;
+        };
+        safe.push('%');
+        safe.push_str(digits);
+        rest = after.get(2..).unwrap_or_default();
+        let begins_name = digits.starts_with(|digit: char| digit.is_ascii_alphabetic());
+        let is_unreserved = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+        if let Some(next) = rest.bytes().next().filter(is_unreserved)
+            && begins_name
+            && rest.contains('%')
+        {
+            safe.push_str(percent_encode_byte(next));
+            rest = rest.get(1..).unwrap_or_default();
+        }
+    }
+    safe + rest
 }
 
 fn is_plain(text: &str) -> bool {
@@ -276,4 +309,26 @@ fn quoted(text: &str) -> String {
 fn pretty(value: &Value, indent: usize) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.replace('\n', &format!("\n{}", " ".repeat(indent)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_percent_sign_begins_the_name_of_a_variable_of_cmd() {
+        for (url, safe) in [
+            ("https://a.example/?x=%OPENAI_API_KEY%", "https://a.example/?x=%25OPENAI_API_KEY%25"),
+            ("https://a.example/?x=%ADMIN_PASSWORD%41", "https://a.example/?x=%AD%4DIN_PASSWORD%41"),
+            ("https://a.example/%C3%A9cole%20b", "https://a.example/%C3%A9%63ole%20b"),
+            ("https://a.example/%C3%A9cole", "https://a.example/%C3%A9cole"),
+            (
+                "https://a.example/?x=a%2Fb&y=%7B%22name%22%7D%",
+                "https://a.example/?x=a%2Fb&y=%7B%22name%22%7D%25",
+            ),
+            ("https://a.example/%E", "https://a.example/%25E"),
+        ] {
+            assert_eq!(address(url), format!("\"{safe}\""));
+        }
+    }
 }

@@ -60,8 +60,11 @@ impl Store {
     }
 
     /// Assigns positions to committed changes. Does nothing on a read-only replica, which has the positions that readers of the primary
-    /// assigned.
+    /// assigned: its reads do not depend on the primary.
     pub(crate) async fn feed_sequence(&self) -> Result<(), StoreError> {
+        if self.has_primary() {
+            return Ok(());
+        }
         for _ in 0..SEQUENCE_BATCHES_MAX {
             if !reading!(self, "feed_sequence", from feed_head, feed::feed_waits())? {
                 break;

@@ -8,6 +8,8 @@ use std::time::Duration;
 use crate::config::{Backend, DatabaseUrl, StoreConfig};
 use crate::{OUTAGE, StoreError, postgres, sqlite};
 
+use self::primary::Primary;
+
 /// Calls a function of `sql` with a connection for reading, or with one from another pool.
 macro_rules! reading {
     ($store:expr, $operation:literal, $module:ident :: $function:ident ( $($argument:expr),* )) => {
@@ -69,11 +71,11 @@ macro_rules! scanning {
     }};
 }
 
-/// Calls a function of `sql` in one transaction.
+/// Calls a function of `sql` in one transaction, on the primary if this is its replica.
 macro_rules! in_transaction {
     ($store:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {
         async {
-            match &*$store.pools {
+            match &*$store.writer().await?.pools {
                 $crate::operations::Pools::Postgres(pool) => {
                     let mut transaction = pool.write().await?;
                     let result =
@@ -121,6 +123,7 @@ mod health;
 mod host_checks;
 mod leases;
 mod maintenance;
+mod primary;
 mod read_attempts;
 mod reader_keys;
 mod reading;
@@ -142,6 +145,8 @@ pub struct Store {
     pools: Arc<Pools>,
     /// Timeout of an operation that reads whole tables.
     scan_time_max: Option<Duration>,
+    /// The server that accepts writes, if this is a read replica of it.
+    primary: Option<Arc<Primary>>,
 }
 
 #[derive(Debug)]
@@ -159,7 +164,7 @@ impl Store {
             DatabaseUrl::Sqlite(path) => Pools::Sqlite(sqlite::Pool::open(path, config).await?),
         };
         tracing::debug!(database = %config.url, "store opened");
-        Ok(Self { pools: Arc::new(pools), scan_time_max: None })
+        Ok(Self { pools: Arc::new(pools), scan_time_max: None, primary: None })
     }
 
     /// Opens the SQLite database of a data directory.
@@ -186,6 +191,9 @@ impl Store {
     pub async fn close(&self) {
         if OUTAGE.is_on() {
             return;
+        }
+        if let Some(primary) = &self.primary {
+            primary.close().await;
         }
         match &*self.pools {
             Pools::Postgres(pool) => pool.close().await,

@@ -190,6 +190,12 @@ impl Pool {
         Ok(self.connections.begin().await?)
     }
 
+    /// Whether transactions are read-only, as on a streaming replica until it is promoted.
+    pub(crate) async fn is_read_only(&self) -> Outcome<bool> {
+        let setting = "SELECT current_setting('transaction_read_only') = 'on'";
+        Ok(sqlx::query_scalar(setting).fetch_one(&self.connections).await?)
+    }
+
     /// A read-only transaction on one snapshot.
     pub(crate) async fn snapshot(&self) -> Outcome<Transaction<'static, Postgres>> {
         Ok(self.connections.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)

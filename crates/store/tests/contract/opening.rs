@@ -29,6 +29,41 @@ pub(crate) async fn eight_concurrent_opens_migrate_once(db: Db) -> Result<()> {
     Ok(())
 }
 
+/// A database that refuses writes, as a streaming replica does. SQLite has none.
+fn read_only(config: &StoreConfig) -> Option<StoreConfig> {
+    let DatabaseUrl::Postgres(url) = &config.url else { return None };
+    let joint = if url.contains('?') { '&' } else { '?' };
+    let url = format!("{url}{joint}options=-c%20default_transaction_read_only%3Don");
+    Some(StoreConfig { url: DatabaseUrl::Postgres(url), ..config.clone() })
+}
+
+pub(crate) async fn writes_of_a_replica_go_to_its_primary(db: Db) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let elsewhere = Store::open_in_data_dir(dir.path()).await?;
+    elsewhere.close().await;
+    let other = StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()));
+    let wrong = Store::open(&db.config).await?.with_primary(other);
+    let refused = wrong.seeds_add(&[seed("sky.example")], start()).await;
+    assert!(matches!(refused, Err(StoreError::PrimaryOther { .. })), "{refused:?}");
+    assert_eq!(wrong.feed_head().await?, store::FeedPosition(0), "reads do not use the primary");
+    wrong.close().await;
+    if let Some(replica) = read_only(&db.config) {
+        let alone = Store::open(&replica).await?;
+        assert!(alone.is_read_only().await?);
+        let refused = alone.seeds_add(&[seed("sky.example")], start()).await.unwrap_err();
+        assert!(refused.is_read_only(), "{refused}");
+        alone.close().await;
+    }
+    let replica = read_only(&db.config).unwrap_or_else(|| db.config.clone());
+    let store = Store::open(&replica).await?.with_primary(db.config.clone());
+    assert!(!store.is_read_only().await?);
+    assert_eq!(store.seeds_add(&[seed("sky.example")], start()).await?.added, 1);
+    assert!(store.site_summary(&crate::build::site("sky.example")).await?.is_some());
+    store.check_available().await?;
+    store.close().await;
+    Ok(())
+}
+
 /// Data that a program of the first schema wrote: a visited site, a leased site and a waiting site.
 const LEFT_BEHIND: &str = "
     INSERT INTO site (name, priority, next_visit_at_ms, lease_owner, lease_until_ms, fence) VALUES
