@@ -364,7 +364,8 @@ async fn nothing_of_a_suspended_site_is_suggested() {
     let (found, corrected) = suggested("juggle");
     assert_eq!((found.first().map(String::as_str), corrected.as_deref()), (Some("juggle"), Some("juggle")));
     assert_eq!(suggested("circus.").0, ["circus.example"]);
-    let suspension = SuspensionRecord { reason: AbuseReason::Spam, note: String::new(), at: day(1) };
+    let suspension =
+        SuspensionRecord { reason: AbuseReason::Spam, note: String::new(), places: Vec::new(), at: day(1) };
     store.site_suspend(&SiteName::parse("circus.example").unwrap(), &suspension).await.unwrap();
     assert!(!once(&store, dir.path()).await.was_rebuilt, "the dictionary of the segment still has its words");
     assert_eq!(suggested("juggle"), (Vec::new(), None));

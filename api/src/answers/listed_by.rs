@@ -54,6 +54,9 @@ pub(crate) struct ListedBy {
 pub(crate) struct BriefListing {
     registry: String,
     identifier: String,
+    /// Present if no document of the site's own declares it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    only_listed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     contradictions: Vec<String>,
 }
@@ -64,6 +67,7 @@ impl From<&ListedBy> for BriefListing {
         Self {
             registry: cut(&listed.registry),
             identifier: cut(&listed.identifier),
+            only_listed: listed.manifest_id.is_none(),
             contradictions: listed.contradictions.iter().map(|found| cut(&found.in_words())).collect(),
         }
     }

@@ -10,6 +10,7 @@ pub(crate) mod crawl;
 pub(crate) mod declarations;
 pub(crate) mod diff;
 pub(crate) mod home;
+pub(crate) mod listed_agents;
 pub(crate) mod listed_by;
 pub(crate) mod liveness;
 mod named_by_others;

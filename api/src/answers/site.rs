@@ -1,7 +1,7 @@
 //! All data about a site, for its owner: fetches with their reasons, found manifests, violated rules of specifications, and the time of the
 //! next visit.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -21,6 +21,7 @@ use utoipa::ToSchema;
 
 use super::claim::OwnerMark;
 use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarations};
+use super::listed_agents::{ListedAgent, listed_agents};
 use super::listed_by::{Comparable, ListedBy, listings, of_site};
 use super::liveness::Liveness;
 use super::shown::{CapabilityCounts, Others, ShownCapability, shown_capabilities};
@@ -87,6 +88,8 @@ pub(crate) struct SiteAnswer {
     pub(crate) contradictions: Vec<CapabilityContradiction>,
     /// Entries of other registries about the site; at most 50. What the site declares counts, not what they list.
     pub(crate) listed_by: Vec<ListedBy>,
+    /// One record for each agent or server of `listed_by` that no document of the site's own declares. Empty while manifests are left out.
+    pub(crate) listed_agents: Vec<ListedAgent>,
     #[schema(value_type = Vec<Object>)]
     pub(crate) visits: Vec<VisitReport>,
     /// Whether a crawler visits the site at this moment, for the page.
@@ -112,8 +115,9 @@ pub(crate) struct Suspension {
 }
 
 impl Suspension {
-    fn of(record: SuspensionRecord, contact: Option<String>) -> Self {
-        let SuspensionRecord { reason, note, at } = record;
+    pub(crate) fn of(record: SuspensionRecord, contact: Option<String>) -> Self {
+        // the places are for the owner alone
+        let SuspensionRecord { reason, note, at, places: _ } = record;
         Self { reason, meaning: reason.description(), note, at, contact }
     }
 }
@@ -327,6 +331,15 @@ fn answer(
     let SiteManifests { report, visited: manifests, left_out } = found;
     let comparable: Vec<&Comparable> = manifests.iter().filter_map(|line| line.comparable.as_ref()).collect();
     let listed_by = of_site(&report.summary.name, listings, &comparable);
+    let read: HashSet<&str> = report
+        .state
+        .resources
+        .iter()
+        .filter(|of| of.manifest_id.is_some())
+        .map(|of| of.url.as_str())
+        .collect();
+    let only_listed = if left_out.is_empty() { listed_by.as_slice() } else { &[] };
+    let listed_agents = listed_agents(only_listed, |url| read.contains(url));
     let mut manifests: HashMap<ManifestId, ManifestLine> =
         manifests.into_iter().map(|line| (line.id.clone(), line)).collect();
     for (manifest, findings) in disagreements.findings {
@@ -361,6 +374,7 @@ fn answer(
         submitted_without_manifest,
         contradictions: disagreements.contradictions,
         listed_by,
+        listed_agents,
         visits,
         is_being_visited: lease.is_some_and(|lease| lease.until > clock::now()),
         opt_out: OPT_OUT,

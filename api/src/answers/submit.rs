@@ -69,7 +69,7 @@ impl Submissions<'_> {
         let site = host.site();
         let has_url = url.is_some();
         let (quota, limited) = match requested_by {
-            RequestedBy::Owner => (self.owner_visit(&site)?, None),
+            RequestedBy::Owner => (self.admit_owner(&site).await?, None),
             RequestedBy::Anybody => self.admit_submission(&site, has_url).await?,
         };
         let seed = Seed { host, url, rank: None, origin: SeedOrigin::Submitted, revisit_now: false };
@@ -126,7 +126,7 @@ impl Submissions<'_> {
         let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
         let now = clock::now();
         let quota = match requested_by {
-            RequestedBy::Owner => self.owner_visit(&site)?,
+            RequestedBy::Owner => self.admit_owner(&site).await?,
             RequestedBy::Anybody => self.admit_recheck(&site, &story.summary, now).await?,
         };
         Ok((self.visit_again(site, story.state, now).await?, quota))
@@ -155,7 +155,8 @@ impl Submissions<'_> {
     }
 
     /// Checks the limit of the owner, which replaces the limits of other clients.
-    fn owner_visit(&self, site: &SiteName) -> Result<RemainingQuota, Problem> {
+    async fn admit_owner(&self, site: &SiteName) -> Result<RemainingQuota, Problem> {
+        self.refuse_blocked(site).await?;
         self.limits.owner_visit(site).map_err(|exhausted| {
             exhausted.problem(&format!("the key of the owner of {site} has requested too many visits"))
         })
@@ -249,7 +250,9 @@ impl Submissions<'_> {
         }
         if let Some(suspension) = self.store.suspension_find(site).await? {
             let why = suspension.reason.description();
-            return Err(Problem::forbidden(format!("{site} is suspended ({why}); it is not visited")));
+            return Err(Problem::forbidden(format!(
+                "{site} is suspended ({why}); it is not visited: its owner can object with POST /sites/{site}/objection"
+            )));
         }
         let record = self.store.site_report_brief(site, 0, 0).await?;
         let why = record.and_then(|record| record.blocked).map(|blocked| format!(" ({})", blocked.reason));

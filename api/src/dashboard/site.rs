@@ -13,7 +13,9 @@ use super::capability::FindingView;
 use super::frame::{Frame, Section};
 use super::links::Link;
 use super::reported::reasons;
-use super::site_contradictions::{Contradiction, Listing, contradictions, listings};
+use super::site_contradictions::{
+    Contradiction, ListedOnly, Listing, contradictions, listed_only, listings_of_declared,
+};
 use super::site_diagnosis::{self, Diagnosis};
 use super::site_documents::Documents;
 use super::site_profile::CAPABILITIES_MAX;
@@ -150,6 +152,7 @@ pub(crate) struct SitePage {
     quality: Vec<Quality>,
     contradictions: Vec<Contradiction>,
     listed_by: Vec<Listing>,
+    listed_only: Vec<ListedOnly>,
     /// A sentence about requested paths without a document.
     absent: Option<String>,
     absent_paths: Vec<String>,
@@ -239,7 +242,8 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         endpoints: endpoints(&services),
         quality: quality(answer, speaking, now),
         contradictions: contradictions(answer),
-        listed_by: listings(&answer.listed_by),
+        listed_by: listings_of_declared(answer),
+        listed_only: listed_only(answer),
         absent: absent_words(absent.len() as u64),
         absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| shown_url(&r.url)).collect(),
         findings_words: more(findings as u64, "thing to fix", "things to fix"),

@@ -3,6 +3,7 @@
 use super::links;
 use super::site::{FINDINGS_MAX, URL_CHARS_MAX, WORDS_CHARS_MAX};
 use crate::answers::declarations::CapabilityContradiction;
+use crate::answers::listed_agents::ListedAgent;
 use crate::answers::listed_by::{ListedBy, ListingContradiction, ListingDifference};
 use crate::answers::site::SiteAnswer;
 use crate::text;
@@ -33,7 +34,33 @@ fn contradiction_words(found: &manifest::declaration::Contradiction) -> String {
     format!("{fact}{of}: {}; {} is used", stated.join(" or "), found.used)
 }
 
-/// The first entries of other registries about a site or what it declares.
+/// An agent or server that only other registries list.
+pub(super) struct ListedOnly {
+    pub(super) name: String,
+    pub(super) url: Option<String>,
+    pub(super) listings: Vec<Listing>,
+}
+
+/// The first agents and servers that only other registries list.
+pub(super) fn listed_only(answer: &SiteAnswer) -> Vec<ListedOnly> {
+    let shown = answer.listed_agents.iter().take(LISTINGS_MAX);
+    let view = |agent: &ListedAgent| ListedOnly {
+        name: text::cut(agent.name.as_deref().unwrap_or(&agent.identifier), WORDS_CHARS_MAX),
+        url: agent.url.as_deref().map(|url| text::cut(url, URL_CHARS_MAX)),
+        listings: listings(&agent.listed_by),
+    };
+    shown.map(view).collect()
+}
+
+/// The entries of other registries about what a site declares.
+pub(super) fn listings_of_declared(answer: &SiteAnswer) -> Vec<Listing> {
+    let is_listed_only =
+        |listed: &&ListedBy| answer.listed_agents.iter().any(|agent| agent.identifier == listed.identifier);
+    let declared = answer.listed_by.iter().filter(|listed| !is_listed_only(listed));
+    declared.take(LISTINGS_MAX).map(listing).collect()
+}
+
+/// The first entries of other registries.
 pub(super) fn listings(listed_by: &[ListedBy]) -> Vec<Listing> {
     listed_by.iter().take(LISTINGS_MAX).map(listing).collect()
 }

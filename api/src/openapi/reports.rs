@@ -15,6 +15,32 @@ pub(crate) struct ReportedSite {
     is_suspended: bool,
 }
 
+/// A text of the owner of a site or of the operator.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes store::DatedText")]
+pub(crate) struct DatedText {
+    text: String,
+    at: chrono::DateTime<chrono::Utc>,
+}
+
+/// A suspended site with the objection of its owner.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes store::SuspendedSite")]
+pub(crate) struct ObjectionLine {
+    site: String,
+    #[schema(inline)]
+    reason: AbuseReasonWord,
+    /// The explanation of the operator; may be empty.
+    note: String,
+    /// Documents and capabilities that the operator named; absent if there are none.
+    places: Option<Vec<String>>,
+    /// When it was suspended.
+    at: chrono::DateTime<chrono::Utc>,
+    objection: Option<DatedText>,
+    /// The answer of the operator to this objection.
+    answer: Option<DatedText>,
+}
+
 /// What a client reports about a site.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes store::ReportLine")]

@@ -16,9 +16,9 @@ use crate::problem::{NOTHING_HERE, Problem};
 use crate::routes::{
     admin, admin_abuse, admin_feedback, admin_keys, admin_spam, assets, badge, bot_keys, capability,
     card_keys, changes, changes_stream, claim, crawl, crawl_stream, export, feedback, feeds, health, home,
-    manifest, manifest_diff, mcp_server_versions, mcp_servers, metrics, opensearch, owner, rank, raw, report,
-    search, semantic_types, similar, site, site_changes, sitemap, sites, stats, styleguide, submit, suggest,
-    tool, validate, validator, watch,
+    manifest, manifest_diff, mcp_server_versions, mcp_servers, metrics, objection, opensearch, owner, rank,
+    raw, report, search, semantic_types, similar, site, site_changes, sitemap, sites, stats, styleguide,
+    submit, suggest, tool, validate, validator, watch,
 };
 use crate::state::App;
 use crate::{middleware, openapi};
@@ -48,6 +48,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(claim::check))
         .routes(routes!(owner::opt_out))
         .routes(routes!(owner::searches))
+        .routes(routes!(objection::show, objection::send))
         .routes(routes!(rank::show))
         .routes(routes!(badge::show))
         .routes(routes!(feeds::site_changes))
@@ -78,6 +79,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(admin::unblock))
         .routes(routes!(admin_abuse::suspend))
         .routes(routes!(admin_abuse::unsuspend))
+        .routes(routes!(admin_abuse::answer))
         .routes(routes!(admin_abuse::reports, admin_abuse::dismiss))
         .routes(routes!(admin_spam::list))
         .routes(routes!(admin::reindex))

@@ -4,8 +4,11 @@ use axum::body::Bytes;
 use axum::extract::Path;
 use manifest::SiteName;
 use policy::AbuseReason;
+use policy::abuse::{OBJECTION_CHARS_MAX, PLACE_CHARS_MAX, check_places};
 use serde::{Deserialize, Serialize};
-use store::{ReportFilter, ReportLine, ReportedSite, SuspensionOutcome, SuspensionRecord};
+use store::{
+    DatedText, ReportFilter, ReportLine, ReportedSite, SuspendedSite, SuspensionOutcome, SuspensionRecord,
+};
 use utoipa::ToSchema;
 
 use super::admin::{end_suppression, suppress};
@@ -34,6 +37,18 @@ pub(crate) struct SuspendRequest {
     #[serde(default)]
     #[schema(max_length = 500)]
     note: String,
+    /// The documents and capabilities that it is about, as URLs and ids, at most 20; shown to the owner of the site.
+    #[serde(default)]
+    #[schema(max_items = 20)]
+    places: Vec<String>,
+}
+
+/// The answer to the objection of an owner.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ObjectionReply {
+    #[schema(max_length = 1000)]
+    text: String,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -55,6 +70,9 @@ pub(crate) struct ReportsPage {
     /// The newest first.
     #[schema(value_type = Vec<crate::openapi::reports::ReportLine>)]
     reports: Vec<ReportLine>,
+    /// At most 50 suspended sites whose owners object, those without an answer first; only on the first page without `id`.
+    #[schema(value_type = Vec<crate::openapi::reports::ObjectionLine>)]
+    objections: Vec<SuspendedSite>,
     /// `before` of the next page; null on the last one.
     next_before: Option<i64>,
     text_is: &'static str,
@@ -121,6 +139,54 @@ pub(crate) async fn unsuspend(
     context.json(&answer, Caching::Never)
 }
 
+/// Answers the objection of an owner; the owner sees the answer.
+#[utoipa::path(
+    post,
+    path = "/admin/sites/{domain}/answer",
+    tag = "admin",
+    params(("domain" = String, Path, description = "A domain name")),
+    request_body = ObjectionReply,
+    responses((status = 200, description = "The suspended site with both texts", body = crate::openapi::reports::ObjectionLine)),
+    security(("admin" = [])),
+)]
+pub(crate) async fn answer(
+    Request { app, context, query, .. }: Request,
+    admin: Admin,
+    Path(domain): Path<String>,
+    body: Bytes,
+) -> HttpResult {
+    query.only(&[])?;
+    let site = site_of(&domain)?;
+    let text = objection_text(&body)?;
+    let unknown =
+        || Problem::not_found(format!("{site} is not suspended, or its owner has sent no objection"));
+    let found = app.store.suspended_site_find(&site).await?.ok_or_else(unknown)?;
+    let now = clock::now();
+    if !app.store.objection_answer(&site, &text, now).await? {
+        return Err(unknown());
+    }
+    tracing::info!(admin.name = admin.name, site.name = %site, "objection answered");
+    let answer = Some(DatedText { text, at: now });
+    context.json(&SuspendedSite { answer, ..found }, Caching::Never)
+}
+
+/// The text of an objection or of the answer to one.
+pub(super) fn objection_text(body: &[u8]) -> Result<String, Problem> {
+    let request: ObjectionReply = manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST)
+        .map_err(|error| {
+            let detail =
+                format!("the body does not have the expected format ({error}): send {{\"text\": \"…\"}}");
+            Problem::bad_request(detail)
+        })?;
+    let is_long = request.text.chars().count() > OBJECTION_CHARS_MAX;
+    let text = one_line(&request.text, OBJECTION_CHARS_MAX);
+    if is_long || text.is_empty() {
+        let detail = format!("\"text\" has to have 1 to {OBJECTION_CHARS_MAX} characters");
+        return Err(Problem::bad_request(detail).with_parameter("text"));
+    }
+    Ok(text)
+}
+
 fn suspension(body: &[u8]) -> Result<SuspensionRecord, Problem> {
     let request: SuspendRequest = manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST)
         .map_err(|error| {
@@ -133,7 +199,10 @@ fn suspension(body: &[u8]) -> Result<SuspensionRecord, Problem> {
         let detail = format!("the reason \"{}\" requires a \"note\" that explains it", request.reason);
         return Err(Problem::bad_request(detail).with_parameter("note"));
     }
-    Ok(SuspensionRecord { reason: request.reason, note, at: clock::now() })
+    let places: Vec<String> =
+        request.places.iter().map(|place| one_line(place, PLACE_CHARS_MAX + 1)).collect();
+    check_places(&places).map_err(|detail| Problem::bad_request(detail).with_parameter("places"))?;
+    Ok(SuspensionRecord { reason: request.reason, note, places, at: clock::now() })
 }
 
 /// What clients report, the newest first, with the number of reports of each site.
@@ -154,13 +223,22 @@ pub(crate) async fn reports(Request { app, context, query, .. }: Request, admin:
     query.only(&["id", "site", "before", "limit"])?;
     let max = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     let before = query.one_parsed("before")?;
-    let reports = app.store.reports_page(&filter(&query)?, before, max).await?;
+    let filter = filter(&query)?;
+    let reports = app.store.reports_page(&filter, before, max).await?;
     tracing::debug!(admin.name = admin.name, "reports read");
     let is_full = u32::try_from(reports.len()).is_ok_and(|found| found == max);
     let next_before = reports.last().filter(|_| is_full).map(|line| line.id);
     let sites = app.store.reports_by_site(SITES_MAX).await?;
-    let text_is = "what clients sent, untrusted";
-    context.json(&ReportsPage { sites, reports, next_before, text_is }, Caching::Never)
+    let objections = match (before, &filter) {
+        (None, ReportFilter { id: None, site }) => {
+            let mut objections = app.store.objections_list(SITES_MAX).await?;
+            objections.retain(|of| site.as_ref().is_none_or(|site| *site == of.site));
+            objections
+        }
+        _ => Vec::new(),
+    };
+    let text_is = "what clients and owners sent, untrusted";
+    context.json(&ReportsPage { sites, reports, objections, next_before, text_is }, Caching::Never)
 }
 
 /// Dismisses reports: deletes those that need no action, or on which the operator acted.

@@ -28,6 +28,7 @@ mod mcp_server_tombstones;
 pub(crate) mod mcp_server_versions;
 pub(crate) mod mcp_servers;
 pub(crate) mod metrics;
+pub(crate) mod objection;
 pub(crate) mod opensearch;
 pub(crate) mod owner;
 pub(crate) mod rank;

@@ -148,7 +148,9 @@ fn addresses_reader_schema() -> Value {
 fn listed_by_schema() -> Value {
     let text = json!({"type": "string"});
     let item = json!({"type": "object", "required": ["registry", "identifier"], "properties": {
-        "registry": text, "identifier": text, "contradictions": {"type": "array", "items": text}}});
+        "registry": text, "identifier": text,
+        "only_listed": {"type": "boolean", "description": "Present if no document of the site's own declares it: only the registry states it."},
+        "contradictions": {"type": "array", "items": text}}});
     json!({"type": ["array", "null"], "items": item, "description": "Entries of other registries, and where they contradict what the site declares. They are statements of others: the declaration counts."})
 }
 

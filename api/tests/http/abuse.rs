@@ -107,6 +107,65 @@ async fn suspension_is_lifted_by_its_own_action_only() {
 }
 
 #[tokio::test]
+async fn an_owner_objects_to_a_suspension_and_sees_the_answer() {
+    const OBJECTION: &str = "/sites/skyhop.example/objection";
+    let (world, _dir) = with_tokens().await;
+    let claimed = world.send(Request::post("/sites/skyhop.example/claim").body(Body::empty()).unwrap()).await;
+    let key = claimed.json()["key"].as_str().unwrap().to_owned();
+    world.prove("skyhop.example", &key, crate::world::machine_now()).await;
+    let with_key = async |method: &str, path: &str, body: &str| {
+        let request =
+            Request::builder().method(method).uri(path).header("authorization", format!("Bearer {key}"));
+        world.send(request.body(Body::from(body.to_owned())).unwrap()).await
+    };
+    assert_eq!(with_key("GET", OBJECTION, "").await.status, StatusCode::NOT_FOUND, "it is not suspended");
+    let place = "https://skyhop.example/agent.json";
+    let body = json!({"reason": "spam", "note": "copies", "places": [place]}).to_string();
+    assert_eq!(admin(&world, "POST", SUSPEND, TOKEN, &body).await.status, StatusCode::OK);
+    let public = world.get("/sites/skyhop.example").await.json();
+    assert_eq!(public["suspended"].get("places"), None, "places are for the owner");
+    assert!(world.page("/sites/skyhop.example").await.text().contains(OBJECTION));
+
+    assert_eq!(world.get(OBJECTION).await.status, StatusCode::UNAUTHORIZED);
+    let shown = with_key("GET", OBJECTION, "").await.json();
+    assert_eq!(
+        (&shown["suspended"]["reason"], &shown["suspended"]["note"]),
+        (&json!("spam"), &json!("copies"))
+    );
+    assert_eq!((&shown["places"], &shown["objection"]), (&json!([place]), &Value::Null));
+    let recheck = with_key("POST", "/sites/skyhop.example/recheck", "").await;
+    assert_eq!(recheck.status, StatusCode::FORBIDDEN, "it is not visited");
+    assert!(recheck.text().contains(OBJECTION), "{}", recheck.text());
+
+    let answer = "/admin/sites/skyhop.example/answer";
+    let early = admin(&world, "POST", answer, TOKEN, r#"{"text": "no"}"#).await;
+    assert_eq!(early.status, StatusCode::NOT_FOUND, "there is no objection");
+    let long = json!({"text": "x".repeat(1_001)}).to_string();
+    for wrong in ["", "{}", r#"{"text": " "}"#, long.as_str()] {
+        assert_eq!(with_key("POST", OBJECTION, wrong).await.status, StatusCode::BAD_REQUEST, "{wrong}");
+    }
+    let sent = with_key("POST", OBJECTION, r#"{"text": "we removed <b>them</b>; check again"}"#).await;
+    assert_eq!(sent.status, StatusCode::ACCEPTED, "{}", sent.text());
+    let reports = admin(&world, "GET", "/admin/reports", TOKEN, "").await.json();
+    let listed = &reports["objections"][0];
+    assert_eq!((&listed["site"], &listed["answer"]), (&json!("skyhop.example"), &Value::Null));
+    assert_eq!(listed["objection"]["text"], "we removed <b>them</b>; check again");
+    let answered = admin(&world, "POST", answer, TOKEN, r#"{"text": "one copy is left"}"#).await;
+    assert_eq!(answered.status, StatusCode::OK, "{}", answered.text());
+    assert_eq!(with_key("GET", OBJECTION, "").await.json()["answer"]["text"], "one copy is left");
+    let again = with_key("POST", OBJECTION, r#"{"text": "it is gone too"}"#).await.json();
+    assert_eq!(again["answer"], Value::Null);
+    let of_other = admin(&world, "GET", "/admin/reports?site=weather.example", TOKEN, "").await.json();
+    assert_eq!(of_other["objections"], json!([]));
+
+    let lifted = admin(&world, "POST", "/admin/sites/skyhop.example/unsuspend", TOKEN, "").await;
+    assert_eq!(lifted.json()["changed"], true);
+    assert_eq!(with_key("GET", OBJECTION, "").await.status, StatusCode::NOT_FOUND);
+    let visit = with_key("POST", "/sites/skyhop.example/recheck", "").await;
+    assert_eq!(visit.status, StatusCode::ACCEPTED, "the key is still valid: {}", visit.text());
+}
+
+#[tokio::test]
 async fn reports_are_stored_without_the_client_and_change_nothing() {
     let (world, _dir) = with_tokens().await;
     let search = async || world.get("/search?q=flight").await.json()["results"].clone();

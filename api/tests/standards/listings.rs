@@ -62,7 +62,7 @@ async fn tools_show_listings_and_change_nothing_else() {
             let words = "publisher: stranger.example, but stormy.example here";
             let identifier = "example.stranger/best";
             expected
-                .push(json!({ "registry": OFFICIAL, "identifier": identifier, "contradictions": [words] }));
+                .push(json!({ "registry": OFFICIAL, "identifier": identifier, "only_listed": true, "contradictions": [words] }));
         }
         assert_eq!(taken(&mut after, "listed_by"), json!(expected), "{path}");
         assert_eq!(after, before, "{path}");
@@ -85,6 +85,36 @@ async fn capability_page_escapes_what_other_registries_say() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(!shown.contains("<b>other") && !shown.contains("example.stranger"), "{shown}");
+}
+
+/// Nothing of such a record was read from the site.
+#[tokio::test]
+async fn an_agent_that_only_registries_list_is_one_record_of_its_site() {
+    const ONLY: &str = "urn:air:stormy.example:agent:hidden";
+    let world = World::new().await;
+    list(&world).await;
+    for (registry, name) in [(OFFICIAL, "Hidden"), (OTHER, "<b>Other</b>")] {
+        let agent =
+            json!({ "identifier": ONLY, "displayName": name, "url": "https://stormy.example/hidden.json" });
+        let agents = [RegistryEntry::of_agent(&agent).unwrap()];
+        world.store.registry_page_save(registry, &agents, None, fetched_at()).await.unwrap();
+    }
+    let site = world.get("/sites/stormy.example").await.ok();
+    let agents = site["listed_agents"].as_array().unwrap();
+    let identifiers: Vec<&Value> = agents.iter().map(|agent| &agent["identifier"]).collect();
+    assert_eq!(identifiers, [ONLY, "example.stranger/best"], "not the server that the site declares: {site}");
+    let hidden = &agents[0];
+    assert_eq!(hidden["read_from_site"], false);
+    let listings = hidden["listed_by"].as_array().unwrap();
+    assert_eq!(listings.len(), 2, "{hidden}");
+    assert_eq!(listings[1]["differences"][0]["fact"], "name", "{hidden}");
+    let request = Request::get("/sites/stormy.example").header("accept", "text/html").body(Body::empty());
+    let page = world.send(request.unwrap()).await.text();
+    assert_eq!(page.matches("Only listed by other registries").count(), 1, "{page}");
+    assert!(page.contains("Nothing about them was read from stormy.example"), "{page}");
+    assert!(page.contains("Listed by other registries") && !page.contains("<b>Other"), "{page}");
+    let found = world.get("/search?q=hidden").await.ok();
+    assert!(!found["results"].to_string().contains("hidden.json"), "no search finds it: {found}");
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! `agentdex reports`: lists and dismisses reports of clients about sites (`POST /reports`).
+//! `agentdex reports`: lists and dismisses reports of clients about sites (`POST /reports`), and lists and answers the objections of owners of
+//! suspended sites.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -6,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use crawler::cli::UsageError;
 use manifest::SiteName;
+use policy::abuse::OBJECTION_CHARS_MAX;
 use settings::SharedFlags;
 use settings::command_line::with_flags;
 use store::{ReportFilter, ReportedSite, Store};
@@ -47,6 +49,20 @@ enum ReportsCommand {
         #[arg(long, conflicts_with_all = ["site", "id"])]
         all: bool,
     },
+    /// Print the objections of owners of suspended sites as lines of JSON, those without an answer first
+    Objections {
+        /// Objections shown
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: u32,
+    },
+    /// Answer the objection of an owner, who sees the text; `agentdex unsuspend` lifts the suspension
+    Answer {
+        /// Domain, such as example.org
+        domain: String,
+        /// The answer, at most 1,000 characters
+        #[arg(long, value_name = "TEXT")]
+        text: String,
+    },
 }
 
 pub(crate) async fn run(
@@ -85,9 +101,36 @@ pub(crate) async fn run(
             }
             writeln!(out, "{} dismissed", store.reports_dismiss(&filter).await?)?;
         }
+        ReportsCommand::Objections { limit } => {
+            let objections = store.objections_list(*limit).await?;
+            if objections.is_empty() {
+                // standard output has only JSON
+                writeln!(std::io::stderr(), "no owner objects to a suspension")?;
+            }
+            for objection in objections {
+                writeln!(out, "{}", serde_json::to_string(&objection)?)?;
+            }
+        }
+        ReportsCommand::Answer { domain, text } => {
+            writeln!(out, "{}", answer(&store, domain, text.trim()).await?)?;
+        }
     }
     store.close().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Answers the objection of an owner.
+#[expect(clippy::disallowed_methods, reason = "the time at which an operator answers")]
+async fn answer(store: &Store, domain: &str, text: &str) -> anyhow::Result<String> {
+    let site = SiteName::parse(domain)?;
+    if text.is_empty() || text.chars().count() > OBJECTION_CHARS_MAX {
+        return Err(UsageError(format!("--text has to have 1 to {OBJECTION_CHARS_MAX} characters")).into());
+    }
+    anyhow::ensure!(
+        store.objection_answer(&site, text, chrono::Utc::now()).await?,
+        "{site} is not suspended, or its owner has sent no objection"
+    );
+    Ok(format!("answered: the owner of {site} sees it"))
 }
 
 fn filter(site: Option<&str>, id: Option<i64>) -> anyhow::Result<ReportFilter> {
@@ -131,7 +174,8 @@ mod tests {
             assert_eq!(store.report_save(&report, caps).await.unwrap(), ReportOutcome::Saved);
         }
         let reason = AbuseReason::Spam;
-        let suspension = SuspensionRecord { reason, note: String::new(), at: DateTime::UNIX_EPOCH };
+        let suspension =
+            SuspensionRecord { reason, note: String::new(), places: Vec::new(), at: DateTime::UNIX_EPOCH };
         store.site_suspend(&site("spam.example"), &suspension).await.unwrap();
         let output_of = async |command| {
             let mut out = Vec::new();
@@ -148,6 +192,22 @@ mod tests {
         let listed = output_of(ReportsCommand::List { site: of_spam.clone(), limit: 9 }).await.unwrap();
         assert_eq!(listed.lines().count(), 2);
         assert!(listed.contains(r#""note":"two""#) && listed.contains(r#""reason":"spam""#), "{listed}");
+        store
+            .objection_save(&site("spam.example"), "we removed the copies", DateTime::UNIX_EPOCH)
+            .await
+            .unwrap();
+        let objections = output_of(ReportsCommand::Objections { limit: 9 }).await.unwrap();
+        assert!(objections.contains(r#""text":"we removed the copies""#), "{objections}");
+        let answer =
+            |domain: &str, text: &str| ReportsCommand::Answer { domain: domain.into(), text: text.into() };
+        assert!(output_of(answer("spam.example", "")).await.unwrap_err().to_string().contains("--text"));
+        assert!(
+            output_of(answer("bad.example", "no")).await.unwrap_err().to_string().contains("not suspended")
+        );
+        let answered = output_of(answer("spam.example", "lifted soon")).await.unwrap();
+        assert_eq!(answered, "answered: the owner of spam.example sees it\n");
+        let objections = output_of(ReportsCommand::Objections { limit: 9 }).await.unwrap();
+        assert!(objections.contains("lifted soon"), "{objections}");
         let dismiss = |site, all| ReportsCommand::Dismiss { site, id: None, all };
         let unclear = output_of(dismiss(None, false)).await.unwrap_err();
         assert!(unclear.to_string().contains("--site"), "{unclear}");

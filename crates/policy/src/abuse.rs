@@ -2,6 +2,13 @@
 
 use manifest::string_enum;
 
+/// Maximum number of places that a suspension names: enough to show its owner what is wrong.
+pub const PLACES_MAX: usize = 20;
+/// Maximum length of a place, which is a URL or the id of a capability.
+pub const PLACE_CHARS_MAX: usize = 500;
+/// Maximum length of an objection and of the answer to it: a few paragraphs.
+pub const OBJECTION_CHARS_MAX: usize = 1_000;
+
 /// Prefix of the reason in feed entries that remove a suspended site.
 const FEED_PREFIX: &str = "suspended_";
 
@@ -52,9 +59,30 @@ impl AbuseReason {
     }
 }
 
+/// Checks the number and the lengths of the places that a suspension names. The error names what is wrong.
+pub fn check_places(places: &[String]) -> Result<(), String> {
+    if places.len() > PLACES_MAX {
+        return Err(format!("there are {} places; the maximum is {PLACES_MAX}", places.len()));
+    }
+    let is_long = |place: &&String| place.chars().count() > PLACE_CHARS_MAX || place.trim().is_empty();
+    match places.iter().find(is_long) {
+        Some(_) => Err(format!("a place is a URL or an id, of 1 to {PLACE_CHARS_MAX} characters")),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_places_of_a_suspension_are_bounded() {
+        let places = |number: usize, chars: usize| check_places(&vec!["a".repeat(chars); number]);
+        assert_eq!(places(0, 1), Ok(()));
+        assert_eq!(places(PLACES_MAX, PLACE_CHARS_MAX), Ok(()));
+        assert!(places(PLACES_MAX + 1, 1).unwrap_err().contains("maximum is 20"));
+        assert!(places(1, PLACE_CHARS_MAX + 1).is_err() && places(1, 0).is_err());
+    }
 
     #[test]
     fn only_the_reason_other_needs_an_explanation() {

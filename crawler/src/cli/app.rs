@@ -105,8 +105,8 @@ pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()>
         Command::Check { domain } => commands::check(settings, store.clone(), &domain).await,
         Command::Block { domains, reason } => commands::block(&store, &database, &domains, &reason).await,
         Command::Unblock { domains } => commands::unblock(&store, &database, &domains, &location).await,
-        Command::Suspend { domains, reason, note } => {
-            commands::suspend(&store, &database, &domains, (reason, &note)).await
+        Command::Suspend { domains, reason, note, places } => {
+            commands::suspend(&store, &database, &domains, (reason, &note, places)).await
         }
         Command::Unsuspend { domains } => commands::unsuspend(&store, &database, &domains, &location).await,
         Command::Status => status::run(&store, &database, output).await,

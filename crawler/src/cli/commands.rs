@@ -324,12 +324,13 @@ pub(super) async fn suspend(
     store: &Store,
     database: &DatabaseUrl,
     domains: &[String],
-    (reason, note): (AbuseReason, &str),
+    (reason, note, places): (AbuseReason, &str, Vec<String>),
 ) -> anyhow::Result<()> {
+    policy::abuse::check_places(&places).map_err(UsageError)?;
     if reason.needs_explanation() && note.trim().is_empty() {
         return Err(UsageError(format!("--reason {reason} needs --note, which says why")).into());
     }
-    let suspension = SuspensionRecord { reason, note: note.trim().to_owned(), at: clock::now() };
+    let suspension = SuspensionRecord { reason, note: note.trim().to_owned(), places, at: clock::now() };
     for site in sites(domains)? {
         let note = unknown_note(store, &site).await?;
         let outcome =

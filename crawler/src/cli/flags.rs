@@ -176,6 +176,9 @@ pub enum Command {
         /// An explanation, shown with the reason; `other` needs one
         #[arg(long, value_name = "TEXT", default_value = "")]
         note: String,
+        /// A document or capability that it is about, as a URL or an id, for the owner; may be repeated
+        #[arg(long = "place", value_name = "PLACE")]
+        places: Vec<String>,
     },
     /// Lift the suspension of sites; those that are not blocked are visited again
     Unsuspend {

@@ -20,7 +20,7 @@ pub(crate) const BATCH_ROWS: usize = 500;
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Columns at the end of a table that dumps of earlier schemas do not have: the schema that added them, the table, and the value of each;
 /// `None` is null.
-const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 11] = [
+const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 12] = [
     (14, "manifest", &[None]),
     (14, "capability", &[None; 2]),
     (15, "capability", &[None]),
@@ -32,6 +32,7 @@ const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 11] = [
     (29, "registry_position", &[None]),
     (30, "registry_position", &[None]),
     (31, "watch", &[None]),
+    (32, "suspension", &[None; 5]),
 ];
 
 /// The first schema whose entries of registries have publishers and ranks. Positions of earlier dumps are forgotten, as by its migration, so
@@ -181,7 +182,8 @@ pub(crate) const TABLES: &[Table] = tables! {
     block by "site":
         site Text, reason Text, blocked_at_ms BigInt;
     suspension by "site":
-        site Text, reason Text, note Text, suspended_at_ms BigInt;
+        site Text, reason Text, note Text, suspended_at_ms BigInt, places Text, objection Text,
+        objected_at_ms BigInt, answer Text, answered_at_ms BigInt;
     feed_reader by "name":
         name Text, position BigInt, seen_at_ms BigInt;
     feed by "position":

@@ -54,7 +54,7 @@ pub use stored::{
     Stats, StoredDeclaration, StoredManifest, VersionRecord,
 };
 pub use suffix::{SuffixPermit, SuffixPermitOutcome, SuffixPermitRequest};
-pub use suspension::{SuspensionOutcome, SuspensionRecord};
+pub use suspension::{DatedText, SuspendedSite, SuspensionOutcome, SuspensionRecord};
 pub use task::{BackgroundTask, FailingTask};
 pub use visit::{
     AddressSlot, ClockOutcome, ClockWrite, FetchRecord, FetchReport, LinkChanges, NewSource, NextVisit,

@@ -8,8 +8,8 @@ use super::Store;
 use crate::StoreError;
 use crate::convert::millis;
 use crate::model::{
-    Report, ReportCaps, ReportFilter, ReportLine, ReportOutcome, ReportedSite, SuspensionOutcome,
-    SuspensionRecord,
+    Report, ReportCaps, ReportFilter, ReportLine, ReportOutcome, ReportedSite, SuspendedSite,
+    SuspensionOutcome, SuspensionRecord,
 };
 
 impl Store {
@@ -33,6 +33,42 @@ impl Store {
     #[boxed]
     pub async fn suspension_find(&self, site: &SiteName) -> Result<Option<SuspensionRecord>, StoreError> {
         reading!(self, "suspension_find", block::suspension_find(site.as_str()))
+    }
+
+    /// The suspension of a site, with the objection of its owner.
+    #[boxed]
+    pub async fn suspended_site_find(&self, site: &SiteName) -> Result<Option<SuspendedSite>, StoreError> {
+        reading!(self, "suspended_site_find", suspension::suspended_site_find(site.as_str()))
+    }
+
+    /// Suspended sites whose owners object, those without an answer first.
+    #[boxed]
+    pub async fn objections_list(&self, max: u32) -> Result<Vec<SuspendedSite>, StoreError> {
+        reading!(self, "objections_list", suspension::objections_list(i64::from(max)))
+    }
+
+    /// Stores the objection of an owner in place of an earlier one and the answer to it. False if the site is not suspended.
+    #[boxed]
+    pub async fn objection_save(
+        &self,
+        site: &SiteName,
+        objection: &str,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        let now_ms = millis(now);
+        writing!(self, "objection_save", suspension::objection_save(site.as_str(), objection, now_ms))
+    }
+
+    /// Stores the answer of the operator to an objection. False if there is none.
+    #[boxed]
+    pub async fn objection_answer(
+        &self,
+        site: &SiteName,
+        answer: &str,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        let now_ms = millis(now);
+        writing!(self, "objection_answer", suspension::objection_answer(site.as_str(), answer, now_ms))
     }
 
     /// Saves a report, unless it is a duplicate or a cap is reached.

@@ -10,7 +10,7 @@ use policy::Status;
 
 use super::compaction::sites_expand;
 use super::{Connection, document, feed, version};
-use crate::convert::{NEVER_MS, RowRef, UNPLANNED_MS, millis, names, text};
+use crate::convert::{NEVER_MS, RowRef, UNPLANNED_MS, json, millis, names, text};
 use crate::fault::Outcome;
 use crate::model::{BlockOutcome, BlockRecord, FeedChange, SuspensionOutcome, SuspensionRecord};
 use crate::plan::Change;
@@ -18,9 +18,9 @@ use crate::plan::Change;
 /// Reason of the feed entries.
 const REASON: &str = "opted_out";
 
-/// Deletes all content of a site, and all data that could cause a request. Clocks are kept. Watches of the site end after they have
+/// Deletes all content of a site, and all data that could cause a request. Clocks and claims are kept. Watches of the site end after they have
 /// delivered the removals ([`super::watch::watches_ended`]).
-const PURGES: [&str; 19] = [
+const PURGES: [&str; 18] = [
     "DELETE FROM capability_type WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM declaration WHERE site = $1",
@@ -31,7 +31,6 @@ const PURGES: [&str; 19] = [
     "DELETE FROM visit WHERE site = $1",
     "DELETE FROM feedback WHERE site = $1",
     "DELETE FROM read_attempt WHERE site = $1",
-    "DELETE FROM site_claim WHERE site = $1",
     "DELETE FROM search_count WHERE site = $1",
     "DELETE FROM capability_search_count WHERE site = $1",
     "DELETE FROM host_check WHERE site = $1",
@@ -50,6 +49,14 @@ const MESSAGE_PURGES: [&str; 2] = [
      WHERE search IS NOT NULL",
     "DELETE FROM delivery WHERE body LIKE '%\"site\":\"' || $1 || '\"%'
          AND watch_id IN (SELECT id FROM watch WHERE search IS NOT NULL)",
+];
+
+/// Deletes what only a suspended site needs: its claim, with whose key the owner objects, reports, and the objection.
+const OPT_OUT_PURGES: [&str; 3] = [
+    "DELETE FROM site_claim WHERE site = $1",
+    "DELETE FROM report WHERE site = $1",
+    "UPDATE suspension SET objection = NULL, objected_at_ms = NULL, answer = NULL, answered_at_ms = NULL
+     WHERE site = $1",
 ];
 
 /// Blocks a site: ends its lease, removes its manifests from the index, purges its content.
@@ -72,7 +79,9 @@ pub(crate) async fn site_block(
     }
     let purge = Purge { status: Status::OptedOut, feed_reason: Cow::Borrowed(REASON) };
     let (manifests_removed, documents_removed) = site_purge(connection, site, &purge, now).await?;
-    sqlx::query("DELETE FROM report WHERE site = $1").bind(site.as_str()).execute(&mut *connection).await?;
+    for purge in OPT_OUT_PURGES {
+        sqlx::query(purge).bind(site.as_str()).execute(&mut *connection).await?;
+    }
     Ok(BlockOutcome::Blocked { manifests_removed, documents_removed })
 }
 
@@ -250,20 +259,23 @@ pub(crate) async fn block_find(connection: &mut Connection, site: &str) -> Outco
     Ok(Some(BlockRecord { reason, at }))
 }
 
-/// Suspends a site: ends its lease, removes its manifests from the index, purges its content. Reports about it are kept.
+/// Suspends a site: ends its lease, removes its manifests from the index, purges its content. Reports about it are kept, and the claim of its
+/// owner, who may object.
 pub(crate) async fn site_suspend(
     connection: &mut Connection,
     site: &SiteName,
     suspension: &SuspensionRecord,
 ) -> Outcome<SuspensionOutcome> {
+    let places = (!suspension.places.is_empty()).then(|| json(&suspension.places, "places")).transpose()?;
     let inserted = sqlx::query(
-        "INSERT INTO suspension (site, reason, note, suspended_at_ms) VALUES ($1, $2, $3, $4)
+        "INSERT INTO suspension (site, reason, note, suspended_at_ms, places) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (site) DO NOTHING",
     )
     .bind(site.as_str())
     .bind(suspension.reason.as_str())
     .bind(text(&suspension.note))
     .bind(millis(suspension.at))
+    .bind(places)
     .execute(&mut *connection)
     .await?;
     if inserted.rows_affected() == 0 {
@@ -284,13 +296,5 @@ pub(crate) async fn suspension_find(
     connection: &mut Connection,
     site: &str,
 ) -> Outcome<Option<SuspensionRecord>> {
-    let row: Option<(String, String, i64)> =
-        sqlx::query_as("SELECT reason, note, suspended_at_ms FROM suspension WHERE site = $1")
-            .bind(site)
-            .fetch_optional(&mut *connection)
-            .await?;
-    let Some((reason, note, suspended_at_ms)) = row else { return Ok(None) };
-    let at = RowRef::new("suspension", site);
-    let reason = at.parse("reason", &reason)?;
-    Ok(Some(SuspensionRecord { reason, note, at: at.time("suspended_at_ms", suspended_at_ms)? }))
+    Ok(super::suspension::suspended_site_find(connection, site).await?.map(|found| found.suspension))
 }

@@ -57,6 +57,7 @@ pub(crate) async fn sites_unlist(
     }
     let mut deleted = 0;
     for delete in [
+        concat!("DELETE FROM site_claim WHERE site IN ", list!()),
         concat!("DELETE FROM host WHERE site IN ", list!()),
         concat!("DELETE FROM site_state WHERE name IN ", list!()),
         concat!("DELETE FROM site WHERE name IN ", list!()),

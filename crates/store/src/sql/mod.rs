@@ -71,6 +71,7 @@ pub(crate) mod site_list;
 pub(crate) mod state;
 pub(crate) mod stats;
 pub(crate) mod suffix;
+pub(crate) mod suspension;
 pub(crate) mod task;
 pub(crate) mod version;
 pub(crate) mod visit;

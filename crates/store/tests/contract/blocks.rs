@@ -3,12 +3,13 @@
 use anyhow::{Context, Result};
 use manifest::{CapabilityId, ContentHash, ManifestId, SiteName};
 use policy::{AbuseReason, FetchOutcome, Status};
-use store::{BlockOutcome, Store, StoreError, SuspensionOutcome, SuspensionRecord};
+use store::{BlockOutcome, DatedText, Store, StoreError, SuspensionOutcome, SuspensionRecord, VisitRecord};
 
 use crate::build::{
     body, feed_after, fetch, found, later, lease, leased, request, says, seed, site, start, url, visit,
     visited,
 };
+use crate::claims::owned;
 use crate::harness::Db;
 
 const AT: &str = "https://sky.example/agent.json";
@@ -105,7 +106,7 @@ pub(crate) async fn block_keeps_documents_of_other_sites(Db { store, .. }: Db) -
 const SPAM: AbuseReason = AbuseReason::Spam;
 
 fn suspension(reason: AbuseReason, note: &str, minute: i64) -> SuspensionRecord {
-    SuspensionRecord { reason, note: note.into(), at: later(minute) }
+    SuspensionRecord { reason, note: note.into(), places: Vec::new(), at: later(minute) }
 }
 
 pub(crate) async fn suspension_removes_a_site_until_it_is_lifted(Db { store, .. }: Db) -> Result<()> {
@@ -141,6 +142,46 @@ pub(crate) async fn suspension_removes_a_site_until_it_is_lifted(Db { store, .. 
     assert_eq!(store.next_due_at().await?, Some(later(5)));
     visited(&store, "sky.example", later(7), vec![found(AT, "one", &["book"], later(7))]).await?;
     assert_eq!(feed_after(&store, 2).await?, says(&[("added", "")]));
+    Ok(())
+}
+
+pub(crate) async fn an_owner_objects_to_a_suspension_and_the_operator_answers(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    let (name, other) = (site("sky.example"), site("other.example"));
+    let claim = owned(7, start());
+    let leased = leased(&store, "sky.example", start()).await?;
+    let record = VisitRecord { claim: Some(claim.clone()), ..visit("sky.example", start(), Vec::new()) };
+    store.visit_save(&leased.token, &record).await?;
+    assert!(!store.objection_save(&name, "why?", later(1)).await?, "it is not suspended");
+    let places = vec![AT.to_owned(), "caaaaaaaaaaaaaaaa".to_owned()];
+    let spam = SuspensionRecord { places, ..suspension(SPAM, "copies", 2) };
+    store.site_suspend(&name, &spam).await?;
+    store.site_suspend(&other, &suspension(SPAM, "", 2)).await?;
+    assert_eq!(store.claim_find(&name).await?, Some(claim), "the key stays valid for the objection");
+    assert!(!store.objection_answer(&name, "no", later(3)).await?, "there is no objection");
+    assert_eq!(store.objections_list(9).await?, []);
+    assert!(store.objection_save(&name, "we removed them \u{2709}", later(4)).await?);
+    assert!(store.objection_save(&other, "a mistake", later(3)).await?);
+    let found = store.suspended_site_find(&name).await?.context("a suspension")?;
+    let text = |text: &str, minute| Some(DatedText { text: text.to_owned(), at: later(minute) });
+    assert_eq!((found.suspension, found.objection), (spam, text("we removed them \u{2709}", 4)));
+    assert!(store.objection_answer(&other, "it is not", later(5)).await?);
+    let names = async || {
+        let listed = store.objections_list(9).await?;
+        Ok::<_, StoreError>(listed.into_iter().map(|found| (found.site, found.answer)).collect::<Vec<_>>())
+    };
+    assert_eq!(names().await?, [(name.clone(), None), (other.clone(), text("it is not", 5))]);
+    assert!(store.objection_save(&other, "look again", later(6)).await?);
+    assert_eq!(
+        names().await?,
+        [(name.clone(), None), (other.clone(), None)],
+        "a new objection has no answer"
+    );
+    store.site_block(&other, "opted out", later(7)).await?;
+    assert_eq!(names().await?, [(name.clone(), None)], "an opt-out erases the objection");
+    assert!(store.site_unsuspend(&name, later(8)).await?);
+    assert_eq!(store.suspended_site_find(&name).await?, None);
     Ok(())
 }
 

@@ -197,7 +197,8 @@ macro_rules! contract_tests {
             blocks::{
                 block_deletes_the_data_of_a_site_and_keeps_a_tombstone, block_ends_a_visit_in_progress,
                 unblocked_site_is_due_again, block_keeps_documents_of_other_sites,
-                suspension_removes_a_site_until_it_is_lifted, suspended_site_of_an_owner_who_opted_out_stays_closed,
+                suspension_removes_a_site_until_it_is_lifted, an_owner_objects_to_a_suspension_and_the_operator_answers,
+                suspended_site_of_an_owner_who_opted_out_stays_closed,
             },
             feed::{
                 reads_every_change_of_concurrent_writers, feed_keeps_the_order_of_visits_of_many_workers,

@@ -59,7 +59,12 @@ async fn fill(store: &Store) -> Result<()> {
     });
     visited(store, "twice.example", start(), twice.into()).await?;
     store.site_block(&site("left.example"), "asked by mail", later(1)).await?;
-    let suspension = SuspensionRecord { reason: AbuseReason::Other, note: "asked".into(), at: later(1) };
+    let suspension = SuspensionRecord {
+        reason: AbuseReason::Other,
+        note: "asked".into(),
+        places: vec!["https://bad.example/agent.json".into()],
+        at: later(1),
+    };
     store.site_suspend(&site("spam.example"), &suspension).await?;
     let report = Report {
         at: later(5),

@@ -39,7 +39,8 @@ pub(crate) async fn reports_are_stored_once_counted_and_dismissed(Db { store, ..
     assert_eq!(store.reports_page(&ReportFilter::default(), Some(all[0].id), 1).await?, all[1..2]);
     assert_eq!(store.reports_page(&of_site("bad.example"), None, 9).await?, all[..1]);
 
-    let suspension = SuspensionRecord { reason: AbuseReason::Spam, note: String::new(), at: later(4) };
+    let suspension =
+        SuspensionRecord { reason: AbuseReason::Spam, note: String::new(), places: Vec::new(), at: later(4) };
     store.site_suspend(&site("spam.example"), &suspension).await?;
     let counted = |about: &str, reports, latest_at, is_suspended| ReportedSite {
         site: site(about),

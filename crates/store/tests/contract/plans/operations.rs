@@ -312,7 +312,12 @@ async fn sites(store: &Store, judge: &Judge) -> Result<()> {
         judge.judge("site_block", 300);
         assert!(store.site_unblock(&opted_out, now()).await?);
         judge.judge("site_unblock", 10);
-        let suspension = SuspensionRecord { reason: AbuseReason::Spam, note: String::new(), at: now() };
+        let suspension = SuspensionRecord {
+            reason: AbuseReason::Spam,
+            note: String::new(),
+            places: Vec::new(),
+            at: now(),
+        };
         store.site_suspend(&opted_out, &suspension).await?;
         judge.judge("site_suspend", 300);
         let report = Report {
@@ -324,6 +329,10 @@ async fn sites(store: &Store, judge: &Judge) -> Result<()> {
         };
         store.report_save(&report, ReportCaps { of_site: 9, of_all: 999 }).await?;
         judge.judge("report_save", 100);
+        assert!(store.objection_save(&opted_out, "why?", now()).await?);
+        judge.judge("objection_save", 10);
+        store.suspended_site_find(&opted_out).await?.context("a suspension")?;
+        judge.judge("suspended_site_find", 10);
         assert!(store.site_unsuspend(&opted_out, now()).await?);
         judge.judge("site_unsuspend", 10);
     }
