@@ -1,0 +1,8 @@
+//! The index on a distributed engine: a broker with three servers, started for each test. `tests/cluster` runs it.
+
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+#![expect(clippy::disallowed_methods, reason = "processes take real time")]
+#![expect(clippy::cast_precision_loss, reason = "numbers of documents are small")]
+
+mod engine;
+mod servers;
