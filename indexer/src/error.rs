@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use manifest::model::UnknownValue;
 
+#[cfg(feature = "cluster")]
+use crate::cluster::EngineError;
+
 /// What to do without an index. An indexer that has just started may be building it.
 const BUILD: &str = "if no indexer is building it, run `indexer rebuild`";
 /// How to replace an index. An indexer that runs holds its lock.
@@ -56,6 +59,9 @@ pub enum IndexError {
     },
     #[error("a row of the index cannot be read: {0}")]
     Row(#[source] serde_json::Error),
+    #[cfg(feature = "cluster")]
+    #[error(transparent)]
+    Cluster(#[from] EngineError),
 }
 
 impl IndexError {
@@ -80,6 +86,12 @@ impl IndexError {
             Self::SchemaOther { .. } | Self::ExamplesOther { .. } | Self::Corrupt { .. } => {
                 "the index cannot be used: stop the indexer if one runs, then run `indexer rebuild`"
             }
+            #[cfg(feature = "cluster")]
+            Self::Cluster(EngineError::Unsorted) => {
+                "more capabilities match than can be sorted: add a filter or words"
+            }
+            #[cfg(feature = "cluster")]
+            Self::Cluster(_) => "a part of the index does not answer: try again in a few seconds",
             Self::NotReadable { .. }
             | Self::Locked { .. }
             | Self::NotWritable { .. }

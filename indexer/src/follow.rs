@@ -6,8 +6,6 @@
 
 use async_recursion::async_recursion as boxed;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use manifest::ManifestId;
@@ -15,29 +13,10 @@ use store::{FeedChange, FeedEntry, FeedPosition, OUTAGE, Store, StoreError, Stor
 use tokio_util::sync::CancellationToken;
 
 use crate::build::IndexBuilder;
+pub use crate::config::IndexConfig;
 use crate::error::IndexError;
-use crate::examples::Examples;
 use crate::index::{Generations, Opened, Shared, Writer, WriterLock, open_for_writing};
 use crate::{metrics, reader, sharing};
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IndexConfig {
-    pub dir: PathBuf,
-    /// The operator's example requests.
-    pub examples: Arc<Examples>,
-}
-
-impl IndexConfig {
-    /// The index of a data directory.
-    pub fn in_data_dir(data_dir: &std::path::Path) -> Self {
-        Self::at(data_dir.join("index"))
-    }
-
-    /// An index without examples of the operator.
-    pub fn at(dir: PathBuf) -> Self {
-        Self { dir, examples: Arc::default() }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -172,9 +151,9 @@ impl Follower {
         let feed_id = store.feed_id().await?;
         let head = store.feed_head().await?;
         let generations = Generations::new(&config.dir);
-        let examples = Arc::clone(&config.examples);
+        let opening = config.clone();
         let opened = blocking(move || {
-            let opened = open_for_writing(&generations, &feed_id, head, &examples)?;
+            let opened = open_for_writing(&generations, &feed_id, head, &opening)?;
             generations.remove_others()?;
             Ok(opened)
         })
@@ -240,9 +219,8 @@ impl Follower {
     ) -> Result<(Self, FeedPosition), FollowError> {
         let feed_id = store.feed_id().await?;
         let position = store.feed_head().await?;
-        let dir = config.dir.clone();
-        let examples = Arc::clone(&config.examples);
-        let begin = move || IndexBuilder::begin_locked(&dir, &feed_id, lock, &examples);
+        let building = config.clone();
+        let begin = move || IndexBuilder::begin_locked(&building, &feed_id, lock);
         let mut builder = blocking(begin).await?;
         let mut summary = Summary { position, was_rebuilt: true, ..Summary::default() };
         let (mut page, mut shared) = page_after(&store, None).await?;
@@ -314,7 +292,7 @@ impl Follower {
         self.with_writer(move |writer| {
             // also removes manifests that are no longer in the store
             for (id, _) in &batch {
-                writer.remove(id);
+                writer.remove(id)?;
             }
             Ok(())
         })

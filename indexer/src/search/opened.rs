@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use store::FeedPosition;
+#[cfg(feature = "cluster")]
+use tantivy::TantivyDocument;
+#[cfg(feature = "cluster")]
+use tantivy::directory::RamDirectory;
 use tantivy::{DocAddress, Index, IndexReader, ReloadPolicy, SegmentReader};
 
 use super::bm25::Statistics;
@@ -12,16 +16,23 @@ use super::columns::Columns;
 use super::completions::Suggestions;
 use super::site_endpoints::SiteEndpoints;
 use super::spam_sites::SpamSites;
+#[cfg(feature = "cluster")]
+use super::term_cache::Frequencies;
 use super::term_cache::{TermCache, TermLocations};
 use super::warm::{read_ahead, warm};
 use crate::analysis::Stemming;
 use crate::error::IndexError;
 use crate::filter::FacetKey;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
+#[cfg(feature = "cluster")]
+use crate::index::{schema, tokenizers};
 use crate::query::{QueryTerm, Role, WordWeights};
 
 /// Maximum number of language tags read per segment, because publishers may declare any text as a language.
 const LANGUAGE_TAGS_MAX: usize = 1_000;
+/// Determines the first size of the hash table of an index in memory, which grows with its terms.
+#[cfg(feature = "cluster")]
+const IN_MEMORY_BYTES: usize = 4 << 20;
 /// Maximum number of attempts at opening an index while the writer commits or swaps it.
 const ATTEMPTS_MAX: u32 = 5;
 
@@ -53,8 +64,8 @@ pub(crate) struct OpenedIndex {
     pub(crate) languages: Vec<Stemming>,
     /// One entry for each segment.
     pub(crate) columns: Vec<Arc<Columns>>,
-    pub(super) site_endpoints: SiteEndpoints,
-    pub(super) spam_sites: SpamSites,
+    pub(super) site_endpoints: Arc<SiteEndpoints>,
+    pub(super) spam_sites: Arc<SpamSites>,
 }
 
 impl OpenedIndex {
@@ -106,8 +117,8 @@ impl OpenedIndex {
             words: TermCache::of(fields.all),
             bigrams: TermCache::of(fields.bigram),
             languages: languages(&searcher, &fields)?,
-            site_endpoints: SiteEndpoints::of(&searcher, &fields, &columns)?,
-            spam_sites: SpamSites::of(&searcher, &columns, (&SpamSites::default(), &[]))?,
+            site_endpoints: Arc::new(SiteEndpoints::of(&searcher, &fields, &columns)?),
+            spam_sites: Arc::new(SpamSites::of(&searcher, &columns, (&SpamSites::default(), &[]))?),
             columns,
             path: path.to_owned(),
             word_weights: Arc::clone(word_weights),
@@ -150,8 +161,8 @@ impl OpenedIndex {
             words: TermCache::of(fields.all),
             bigrams: TermCache::of(fields.bigram),
             languages: languages(&searcher, &fields)?,
-            site_endpoints: SiteEndpoints::of(&searcher, &fields, &columns)?,
-            spam_sites: SpamSites::of(&searcher, &columns, (&self.spam_sites, &self.columns))?,
+            site_endpoints: Arc::new(SiteEndpoints::of(&searcher, &fields, &columns)?),
+            spam_sites: Arc::new(SpamSites::of(&searcher, &columns, (&self.spam_sites, &self.columns))?),
             columns,
             path: self.path.clone(),
             word_weights: Arc::clone(&self.word_weights),
@@ -161,6 +172,43 @@ impl OpenedIndex {
             fields,
             generation,
         })
+    }
+
+    /// An index in memory with some documents of a cluster. This is the vocabulary of the cluster, which has the facts of sites;
+    /// `statistics` and `frequencies` are those of the whole cluster.
+    #[cfg(feature = "cluster")]
+    pub(super) fn of_documents(
+        &self,
+        documents: Vec<TantivyDocument>,
+        statistics: Statistics,
+        frequencies: &Frequencies,
+    ) -> tantivy::Result<Self> {
+        let index = in_memory(documents)?;
+        let reader: IndexReader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let (searcher, fields) = (reader.searcher(), self.fields);
+        Ok(Self {
+            suggestions: Suggestions::default(),
+            words: TermCache::with_frequencies(&searcher, fields.all, &frequencies.words)?,
+            bigrams: TermCache::with_frequencies(&searcher, fields.bigram, &frequencies.bigrams)?,
+            languages: self.languages.clone(),
+            site_endpoints: Arc::clone(&self.site_endpoints),
+            spam_sites: Arc::clone(&self.spam_sites),
+            columns: Columns::of(&searcher, &fields, &[])?,
+            path: self.path.clone(),
+            word_weights: Arc::clone(&self.word_weights),
+            generation: self.generation.clone(),
+            statistics,
+            index,
+            reader,
+            searcher,
+            fields,
+        })
+    }
+
+    /// The directory of the generation.
+    #[cfg(feature = "cluster")]
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Every segment with its columns.
@@ -182,6 +230,18 @@ impl OpenedIndex {
         let cache = if term.role == Role::Bigram { &self.bigrams } else { &self.words };
         cache.term(&self.searcher, &term.text)
     }
+}
+
+/// An index in memory, with one segment.
+#[cfg(feature = "cluster")]
+fn in_memory(documents: Vec<TantivyDocument>) -> tantivy::Result<Index> {
+    let (terms, values) = tokenizers();
+    let builder = Index::builder().schema(schema()).tokenizers(terms).fast_field_tokenizers(values);
+    let mut writer = builder.single_segment_index_writer(RamDirectory::create(), IN_MEMORY_BYTES)?;
+    for document in documents {
+        writer.add_document(document)?;
+    }
+    writer.finalize()
 }
 
 /// The stemmings of the languages of an index, except English.
