@@ -32,8 +32,8 @@ pub mod vectors;
 #[doc(hidden)]
 pub use analysis::stems_of;
 pub use answer::{
-    Completeness, Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, SpamCause, SpamSite,
-    Suggestion, SuggestionKind,
+    Completeness, Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, SpamCause,
+    SpamSite, Suggestion, SuggestionKind,
 };
 pub use build::IndexBuilder;
 #[doc(hidden)]

@@ -148,7 +148,9 @@ pub enum EngineError {
     #[error("the search engine rejected a request: {reason}")]
     Rejected { reason: String },
     /// A document of the engine is not one of this version.
-    #[error("a document of the search engine cannot be read: rebuild its index with an indexer of this version")]
+    #[error(
+        "a document of the search engine cannot be read: rebuild its index with an indexer of this version"
+    )]
     Document,
     /// The engine does not sort by columns.
     #[error("more capabilities match than can be sorted: add a filter or words")]

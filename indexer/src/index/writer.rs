@@ -109,12 +109,7 @@ impl Writer {
         Ok(writer)
     }
 
-    fn new(
-        index: &Index,
-        fields: Fields,
-        feed_id: &str,
-        config: &IndexConfig,
-    ) -> Result<Self, IndexError> {
+    fn new(index: &Index, fields: Fields, feed_id: &str, config: &IndexConfig) -> Result<Self, IndexError> {
         register_tokenizers(index);
         let inner = index
             .writer_with_num_threads(WRITER_THREADS, WRITER_MEMORY_BYTES)

@@ -98,7 +98,8 @@ pub(super) fn plans(
         let count = |text: &str| lookup.word_count(text);
         let documents = lookup.documents();
         let rarity = |frequency| rarity_of(frequency, documents);
-        plan.add_variants(&dictionary.languages, count, rarity).map_err(IndexError::engine("look a word up"))?;
+        plan.add_variants(&dictionary.languages, count, rarity)
+            .map_err(IndexError::engine("look a word up"))?;
         let check = || deadline.check();
         let corrections =
             corrections(&dictionary.searcher, &dictionary.fields, &plan.words, &mut attempts_left, check)?;

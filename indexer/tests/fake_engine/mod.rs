@@ -15,7 +15,8 @@ use tantivy::query::{
     RangeQuery, TermQuery,
 };
 use tantivy::schema::{
-    FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value as _,
+    FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
+    Value as _,
 };
 use tantivy::{DocAddress, Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, Term};
 
@@ -66,8 +67,7 @@ fn schema() -> Schema {
     }
     for name in TEXT_FIELDS {
         let positions = IndexRecordOption::WithFreqsAndPositions;
-        let indexing =
-            TextFieldIndexing::default().set_tokenizer("whitespace").set_index_option(positions);
+        let indexing = TextFieldIndexing::default().set_tokenizer("whitespace").set_index_option(positions);
         builder.add_text_field(name, TextOptions::default().set_indexing_options(indexing));
     }
     for name in TIME_FIELDS {
@@ -196,7 +196,8 @@ impl Engine for FakeEngine {
     ) -> Result<Vec<EngineResults>, EngineError> {
         let (shards, present, missing) = self.shards(index)?;
         let shards: Vec<&Shard> = present.iter().map(|at| &shards[*at]).collect();
-        let results = searches.iter().map(|search| EngineResults { missing: missing.clone(), ..run(&shards, search) });
+        let results =
+            searches.iter().map(|search| EngineResults { missing: missing.clone(), ..run(&shards, search) });
         Ok(results.collect())
     }
 

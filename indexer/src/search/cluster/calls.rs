@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use super::super::deadline::Deadline;
 use super::ClusterSource;
 use crate::cluster::{
-    Cluster, EngineError, EngineResults, EngineSearch, EngineStatistics, EngineTerm, MissingShards, index_name,
+    Cluster, EngineError, EngineResults, EngineSearch, EngineStatistics, EngineTerm, MissingShards,
+    index_name,
 };
 
 pub(super) struct Calls<'a> {

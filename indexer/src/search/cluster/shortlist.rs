@@ -23,9 +23,9 @@ use crate::filter::FacetKey;
 use crate::index::{Fields, document_of, engine_term, time_field};
 use crate::query::{Restriction, Role};
 
-/// Maximum number of documents of a search. Later results of a cluster are only counted.
+/// Maximum number of documents of a search, and of its spam. Later results of a cluster are only counted.
 pub(super) const DOCUMENTS_MAX: usize = 1_000;
-/// Maximum number of spam documents.
+/// Maximum number of spam documents that are re-ranked.
 const SPAM_MAX: usize = 50;
 /// Maximum number of documents with an exact name.
 const EXACT_MAX: usize = 50;
@@ -128,13 +128,8 @@ fn by_words(fields: &Fields, query: &PlannedQuery, depth: Depth) -> Vec<EngineSe
         return Vec::new();
     }
     let EngineConditions { required, excluded, .. } = EngineConditions::of(fields, &query.conditions, None);
-    let all = EngineSearch {
-        scored,
-        required,
-        excluded,
-        limit: depth.documents(),
-        ..EngineSearch::default()
-    };
+    let all =
+        EngineSearch { scored, required, excluded, limit: depth.documents(), ..EngineSearch::default() };
     if all.scored.is_empty() {
         // without scores, documents are only counted or, if there are few, sorted
         return vec![all];
@@ -143,7 +138,9 @@ fn by_words(fields: &Fields, query: &PlannedQuery, depth: Depth) -> Vec<EngineSe
     let (mut honest, mut only_spam) = (all.clone(), all);
     honest.excluded.push(spam.clone());
     only_spam.required.push(spam);
-    only_spam.limit = only_spam.limit.min(SPAM_MAX);
+    if depth == Depth::Window {
+        only_spam.limit = SPAM_MAX;
+    }
     vec![honest, only_spam]
 }
 
@@ -161,7 +158,8 @@ fn by_name(fields: &Fields, conditions: &Conditions, text: &str) -> Vec<EngineSe
     };
     let any_of = EngineCondition::AnyOf;
     let text = text.to_lowercase();
-    let mut searches = vec![search(vec![any_of(vec![term("exact", &text), term("exact", &fold_exact(&text))])])];
+    let mut searches =
+        vec![search(vec![any_of(vec![term("exact", &text), term("exact", &fold_exact(&text))])])];
     if let Some(owner) = owner_of(&text) {
         searches.push(search(vec![any_of(vec![term("exact", &text)]), any_of(vec![owner.clone()])]));
         let host = any_of(vec![term("speaker", Publisher::Host.as_str())]);
