@@ -80,8 +80,6 @@ impl IndexBuilder {
         self.writer.commit(position)?;
         self.generations.switch_to(&self.path)?;
         self.generations.remove_others()?;
-        #[cfg(feature = "cluster")]
-        self.writer.remove_other_indexes()?;
         Ok((self.writer, self.lock))
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 #[cfg(feature = "cluster")]
 use crate::cluster::Cluster;
 use crate::examples::Examples;
+use crate::index::Contents;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexConfig {
@@ -21,6 +22,16 @@ impl IndexConfig {
     /// The index of a data directory.
     pub fn in_data_dir(data_dir: &Path) -> Self {
         Self::at(data_dir.join("index"))
+    }
+
+    /// What the directory has.
+    #[cfg_attr(not(feature = "cluster"), expect(clippy::unused_self, reason = "the cluster is in self"))]
+    pub(crate) const fn contents(&self) -> Contents {
+        #[cfg(feature = "cluster")]
+        if self.cluster.is_some() {
+            return Contents::Vocabulary;
+        }
+        Contents::Capabilities
     }
 
     /// An index on this machine, without examples of the operator.

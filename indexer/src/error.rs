@@ -29,6 +29,10 @@ pub enum IndexError {
     FeedOther { dir: PathBuf },
     #[error("the index in {} was built with other examples: {REBUILD} with these", dir.display())]
     ExamplesOther { dir: PathBuf },
+    #[error("the index in {} is on a cluster: {REBUILD}, or name the cluster with --cluster", dir.display())]
+    OnCluster { dir: PathBuf },
+    #[error("the index in {} is not on a cluster: {REBUILD} with --cluster", dir.display())]
+    NotOnCluster { dir: PathBuf },
     #[error("the index in {} cannot be read ({reason}): {REBUILD}", dir.display())]
     Corrupt { dir: PathBuf, reason: String },
     #[error(
@@ -83,7 +87,11 @@ impl IndexError {
                 "the index was built from another database: if no indexer is building it, run `indexer rebuild` with this one, or name the database of the index \
                  with --database-url, DATABASE_URL or database_url_file"
             }
-            Self::SchemaOther { .. } | Self::ExamplesOther { .. } | Self::Corrupt { .. } => {
+            Self::SchemaOther { .. }
+            | Self::ExamplesOther { .. }
+            | Self::OnCluster { .. }
+            | Self::NotOnCluster { .. }
+            | Self::Corrupt { .. } => {
                 "the index cannot be used: stop the indexer if one runs, then run `indexer rebuild`"
             }
             #[cfg(feature = "cluster")]

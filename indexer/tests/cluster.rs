@@ -11,6 +11,7 @@ mod visits;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use contract::request;
@@ -28,6 +29,8 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 const SHARDS: usize = 3;
+/// Maximum time until a search shows a change, with retries.
+const SHOWN_MAX: Duration = Duration::from_secs(30);
 
 /// The directory of a vocabulary, which exists as long as its searcher is used.
 type Guard = TempDir;
@@ -38,7 +41,7 @@ fn cluster(engine: &Arc<FakeEngine>, missing_shards: MissingShards) -> Cluster {
 }
 
 fn config(dir: &Path, engine: &Arc<FakeEngine>) -> IndexConfig {
-    IndexConfig { cluster: Some(cluster(engine, MissingShards::Refuse)), ..IndexConfig::at(dir.to_owned()) }
+    IndexConfig { cluster: Some(cluster(engine, MissingShards::Fail)), ..IndexConfig::at(dir.to_owned()) }
 }
 
 fn build(dir: &Path, engine: &Arc<FakeEngine>, manifests: &[StoredManifest]) {
@@ -57,7 +60,7 @@ fn opened(dir: &Path, engine: &Arc<FakeEngine>, missing_shards: MissingShards) -
 fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
     let (dir, engine) = (tempfile::tempdir().unwrap(), FakeEngine::new(SHARDS));
     build(dir.path(), &engine, manifests);
-    let searcher = opened(dir.path(), &engine, MissingShards::Refuse);
+    let searcher = opened(dir.path(), &engine, MissingShards::Fail);
     (dir, searcher)
 }
 
@@ -173,8 +176,8 @@ fn sorts_by_a_column_what_fits_into_a_shortlist() {
 fn a_missing_shard_is_an_error_or_named_in_the_answer() {
     let (dir, engine) = (tempfile::tempdir().unwrap(), FakeEngine::new(SHARDS));
     build(dir.path(), &engine, &shops());
-    let strict = opened(dir.path(), &engine, MissingShards::Refuse);
-    let lenient = opened(dir.path(), &engine, MissingShards::Allow);
+    let strict = opened(dir.path(), &engine, MissingShards::Fail);
+    let lenient = opened(dir.path(), &engine, MissingShards::Partial);
     let accepting = SearchRequest { accepts_missing_shards: true, ..request("order tea") };
     let whole = lenient.search(&accepting).unwrap();
     assert!(whole.completeness.missing_shards.is_empty());
@@ -244,7 +247,7 @@ async fn the_engine_follows_the_feed_and_repeats_what_was_not_committed() {
     let (store, engine) = (Store::open_in_data_dir(dir.path()).await.unwrap(), FakeEngine::new(SHARDS));
     let vocabulary = dir.path().join("vocabulary");
     let found = |query: &str| {
-        let searcher = opened(&vocabulary, &engine, MissingShards::Refuse);
+        let searcher = opened(&vocabulary, &engine, MissingShards::Fail);
         searcher.search(&request(query)).unwrap().hits.len()
     };
     visit(&store, "one.example", Some("juggle"), day(0)).await;
@@ -261,13 +264,77 @@ async fn the_engine_follows_the_feed_and_repeats_what_was_not_committed() {
     let repeated = follow_once(&store, &vocabulary, &engine).await.unwrap();
     assert_eq!((repeated.manifests, repeated.was_rebuilt), (2, false));
     assert_eq!((found("juggle"), found("yodel"), found("somersault")), (0, 1, 0));
-    let suggested = opened(&vocabulary, &engine, MissingShards::Refuse).suggest("jug", 5).unwrap();
+    let suggested = opened(&vocabulary, &engine, MissingShards::Fail).suggest("jug", 5).unwrap();
     assert!(suggested.is_empty(), "{suggested:?}");
 
     let before = engine.index_names();
+    let old = opened(&vocabulary, &engine, MissingShards::Fail);
     follow::rebuild(store.clone(), config(&vocabulary, &engine)).await.unwrap();
-    assert_eq!((found("yodel"), engine.index_names().len()), (1, 1));
-    assert_ne!(engine.index_names(), before, "a rebuild writes into an index of its own");
+    assert_eq!((found("yodel"), engine.index_names().len()), (1, 2));
+    assert_eq!(old.search(&request("yodel")).unwrap().total, 1, "a rebuild writes into an index of its own");
+    visit(&store, "one.example", Some("whistle"), day(2)).await;
+    follow_once(&store, &vocabulary, &engine).await.unwrap();
+    assert_eq!((found("whistle"), engine.index_names().len()), (1, 1), "the old index is removed");
+    assert_ne!(engine.index_names(), before);
+}
+
+#[tokio::test]
+async fn a_follower_drops_what_the_cluster_did_not_commit_and_continues_from_the_last_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, engine) = (Store::open_in_data_dir(dir.path()).await.unwrap(), FakeEngine::new(SHARDS));
+    let vocabulary = dir.path().join("vocabulary");
+    visit(&store, "one.example", Some("juggle"), day(0)).await;
+    engine.set_away(&[0]);
+    let cancel = CancellationToken::new();
+    let following = follow::run(store.clone(), config(&vocabulary, &engine), cancel.clone(), Mode::Follow);
+    let following = tokio::spawn(following);
+    let shown = async |query: &str, count: usize| {
+        let shown = async {
+            loop {
+                let searcher = Searcher::of(&config(&vocabulary, &engine));
+                let hits = searcher.ok().and_then(|searcher| searcher.search(&request(query)).ok());
+                if hits.is_some_and(|answer| answer.hits.len() == count) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(SHOWN_MAX, shown)
+            .await
+            .unwrap_or_else(|_| panic!("{query} has not {count} hits"));
+    };
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!following.is_finished(), "an indexer waits for a cluster that is away");
+    engine.set_away(&[]);
+    shown("juggle", 1).await;
+    engine.fail_next_commit();
+    visit(&store, "one.example", Some("yodel"), day(1)).await;
+    visit(&store, "two.example", Some("yodel"), day(1)).await;
+    shown("yodel", 2).await;
+    shown("juggle", 0).await;
+    cancel.cancel();
+    assert!(following.await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_vocabulary_is_not_opened_without_its_cluster_and_is_rebuilt_by_an_indexer_without_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, engine) = (Store::open_in_data_dir(dir.path()).await.unwrap(), FakeEngine::new(SHARDS));
+    let vocabulary = dir.path().join("vocabulary");
+    visit(&store, "one.example", Some("juggle"), day(0)).await;
+    follow_once(&store, &vocabulary, &engine).await.unwrap();
+    let without = IndexConfig::at(vocabulary.clone());
+    let error = Searcher::of(&without).unwrap_err();
+    assert!(
+        matches!(error, IndexError::OnCluster { .. }) && error.to_string().contains("--cluster"),
+        "{error}"
+    );
+    let once = (CancellationToken::new(), Mode::Once);
+    assert!(follow::run(store.clone(), without.clone(), once.0, once.1).await.unwrap().was_rebuilt);
+    assert_eq!(Searcher::of(&without).unwrap().search(&request("juggle")).unwrap().total, 1);
+    let error = Searcher::of(&config(&vocabulary, &engine)).unwrap_err();
+    assert!(matches!(error, IndexError::NotOnCluster { .. }), "{error}");
+    assert!(follow_once(&store, &vocabulary, &engine).await.unwrap().was_rebuilt);
 }
 
 /// Requests of one set that are compared.

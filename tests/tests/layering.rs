@@ -31,10 +31,9 @@ const EMBEDDER: &str = "embedder";
 const MAY_DEPEND_ON_EMBEDDER: &str = "indexer";
 const DEPENDENCIES_OF_EMBEDDER: [&str; 4] = ["matrixmultiply", "ndarray", "safetensors", "tokenizers"];
 
-/// The client of a distributed engine is not a member of the workspace either: only the feature `cluster` of the tests builds it, with its
-/// gRPC client.
+/// The client of a distributed engine is not a member of the workspace either: only the feature `cluster` builds it, with its gRPC client.
 const CLUSTER: &str = "cluster";
-const MAY_DEPEND_ON_CLUSTER: [&str; 1] = ["agentdex-tests"];
+const MAY_DEPEND_ON_CLUSTER: [&str; 2] = ["indexer", "agentdex-tests"];
 const DEPENDENCIES_OF_CLUSTER: [&str; 2] = ["tonic", "tonic-prost"];
 
 /// Crates that contain only decisions and values, and the dependencies that would add a clock, a network or a database.

@@ -85,6 +85,8 @@ impl Method {
 pub(crate) struct Client {
     channel: Channel,
     runtime: Handle,
+    /// For errors.
+    url: String,
 }
 
 impl Client {
@@ -98,7 +100,7 @@ impl Client {
         let entered = runtime.enter();
         let channel = endpoint.connect_lazy();
         drop(entered);
-        Self { channel, runtime }
+        Self { channel, runtime, url: url.0.to_string() }
     }
 
     /// Waits for a future on a thread that may block.
@@ -135,7 +137,7 @@ impl Client {
             may_reconnect &= !is_broken;
             let is_repeated = is_broken || status.code() == Code::ResourceExhausted;
             if !is_repeated || delay >= deadline.saturating_duration_since(Instant::now()) {
-                return Err(error(&status));
+                return Err(error(&self.url, &status));
             }
             tokio::time::sleep(delay).await;
             delay = (delay * 2).min(RETRY_MAX);
@@ -160,7 +162,7 @@ impl Client {
 }
 
 /// The error of a status. What may succeed later is `Unavailable`.
-fn error(status: &Status) -> EngineError {
+fn error(url: &str, status: &Status) -> EngineError {
     match status.code() {
         Code::DeadlineExceeded => EngineError::OutOfTime,
         Code::InvalidArgument | Code::Unimplemented | Code::OutOfRange | Code::PermissionDenied => {
@@ -169,7 +171,7 @@ fn error(status: &Status) -> EngineError {
         _ => {
             let missing = shards_in(status.message());
             if missing.is_empty() {
-                EngineError::Unavailable { reason: status.message().to_owned() }
+                EngineError::Unavailable { reason: format!("{url} {}", status.message()) }
             } else {
                 EngineError::MissingShards { missing }
             }
@@ -211,12 +213,15 @@ mod tests {
 
     #[test]
     fn only_failures_that_a_repetition_cannot_heal_are_rejections() {
-        assert!(matches!(error(&Status::invalid_argument("x")), EngineError::Rejected { .. }));
-        assert!(matches!(error(&Status::deadline_exceeded("x")), EngineError::OutOfTime));
+        let error = |status| error("http://broker:50051/", &status);
+        assert!(matches!(error(Status::invalid_argument("x")), EngineError::Rejected { .. }));
+        assert!(matches!(error(Status::deadline_exceeded("x")), EngineError::OutOfTime));
         for code in
             [Code::Unavailable, Code::Internal, Code::NotFound, Code::ResourceExhausted, Code::Unknown]
         {
-            assert!(matches!(error(&Status::new(code, "x")), EngineError::Unavailable { .. }), "{code}");
+            assert!(matches!(error(Status::new(code, "x")), EngineError::Unavailable { .. }), "{code}");
         }
+        let text = error(Status::unavailable("connection refused")).to_string();
+        assert_eq!(text, "the search engine cannot be reached: http://broker:50051/ connection refused");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::try_join_all;
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Runtime};
 
 use crate::client::{Client, ClusterUrl, Method};
 use crate::interface::{
@@ -45,12 +45,30 @@ pub struct Summa {
 struct Shared {
     client: Client,
     fields: EngineFields,
+    /// Runs the connection unless the caller does.
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Summa {
     /// Connects at the first call. Calls must not be made on threads of the runtime.
     pub fn new(url: &ClusterUrl, fields: EngineFields, runtime: Handle) -> Self {
-        Self { shared: Arc::new(Shared { client: Client::new(url, runtime), fields }) }
+        Self { shared: Arc::new(Shared { client: Client::new(url, runtime), fields, runtime: None }) }
+    }
+
+    /// [`Self::new`] with a thread of its own for the connection.
+    pub fn with_own_thread(url: &ClusterUrl, fields: EngineFields) -> std::io::Result<Self> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).thread_name("cluster").enable_all().build()?;
+        let client = Client::new(url, runtime.handle().clone());
+        Ok(Self { shared: Arc::new(Shared { client, fields, runtime: Some(runtime) }) })
     }
 
     /// The name of an index on the engine, where a hyphen is not allowed.

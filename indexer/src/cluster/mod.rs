@@ -20,14 +20,7 @@ pub use engine::{
     EngineTerm, EngineWriter, TEXT_FIELDS, TIME_FIELDS, whole_fields,
 };
 
-/// What to answer while shards are away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MissingShards {
-    /// An error.
-    Refuse,
-    /// What the other shards have, if the answer names the missing ones; an error for other requests.
-    Allow,
-}
+pub use crate::cli::MissingShards;
 
 /// An engine, and how its answers are used.
 #[derive(Clone)]
@@ -49,6 +42,15 @@ impl PartialEq for Cluster {
 }
 
 impl Eq for Cluster {}
+
+impl Cluster {
+    /// Connects to a broker at the first call.
+    pub(crate) fn connect(url: &str, missing_shards: MissingShards) -> Result<Self, String> {
+        let engine = ::cluster::Summa::with_own_thread(&url.parse()?, engine::fields());
+        let engine = engine.map_err(|error| format!("no thread for the cluster can be started: {error}"))?;
+        Ok(Self { engine: Arc::new(engine), missing_shards })
+    }
+}
 
 /// The name of the engine's index that belongs to a generation of the vocabulary.
 pub(crate) fn index_name(generation: &Path) -> String {

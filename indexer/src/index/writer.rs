@@ -17,7 +17,7 @@ use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument, Term};
 use super::cluster::ClusterWriter;
 use super::directory::Generations;
 use super::document::ManifestText;
-use super::payload::Payload;
+use super::payload::{Contents, Payload};
 use super::schema::{Fields, register_tokenizers, schema};
 use super::shared::Shared;
 use crate::config::IndexConfig;
@@ -54,6 +54,7 @@ pub(crate) fn open_for_writing(
     let path = generations.current()?;
     let index = Index::open_in_dir(&path).map_err(|error| IndexError::opening(&dir, &error))?;
     let payload = Payload::read(&dir, &index)?;
+    payload.check_contents(&dir, config.contents())?;
     if payload.feed_id != feed_id || payload.position > head {
         return Err(IndexError::FeedOther { dir });
     }
@@ -87,6 +88,7 @@ pub(crate) struct Writer {
     fields: Fields,
     feed_id: String,
     examples: Arc<Examples>,
+    contents: Contents,
     /// The engine that gets the capabilities; the index then has the vocabulary.
     #[cfg(feature = "cluster")]
     cluster: Option<ClusterWriter>,
@@ -122,6 +124,7 @@ impl Writer {
             fields,
             feed_id: feed_id.to_owned(),
             examples: Arc::clone(&config.examples),
+            contents: config.contents(),
             #[cfg(feature = "cluster")]
             cluster: None,
         })
@@ -129,7 +132,12 @@ impl Writer {
 
     /// Replaces the capabilities whose leading declarations are in the manifest; returns their number.
     pub(crate) fn replace(&self, stored: &StoredManifest, shared: &Shared) -> Result<usize, IndexError> {
-        self.remove(&stored.manifest.id)?;
+        self.remove_all(std::slice::from_ref(&stored.manifest.id))?;
+        self.add_manifest(stored, shared)
+    }
+
+    /// Adds the capabilities of a manifest that the index does not have.
+    fn add_manifest(&self, stored: &StoredManifest, shared: &Shared) -> Result<usize, IndexError> {
         let documents = self.documents_of(stored, shared)?;
         let count = documents.len();
         #[cfg(feature = "cluster")]
@@ -196,25 +204,30 @@ impl Writer {
         stored: &[StoredManifest],
         shared: &Shared,
     ) -> Result<usize, IndexError> {
-        let replace_share = |some: &[StoredManifest]| -> Result<usize, IndexError> {
-            some.iter().map(|stored| self.replace(stored, shared)).sum()
+        let ids: Vec<ManifestId> = stored.iter().map(|stored| stored.manifest.id.clone()).collect();
+        // before any of them is added, because a capability may move from one to another
+        self.remove_all(&ids)?;
+        let add_share = |some: &[StoredManifest]| -> Result<usize, IndexError> {
+            some.iter().map(|stored| self.add_manifest(stored, shared)).sum()
         };
         let share = stored.len().div_ceil(WRITER_THREADS).max(1);
         std::thread::scope(|scope| {
-            let replace_share = &replace_share;
+            let add_share = &add_share;
             let threads: Vec<_> =
-                stored.chunks(share).map(|some| scope.spawn(move || replace_share(some))).collect();
+                stored.chunks(share).map(|some| scope.spawn(move || add_share(some))).collect();
             let panicked = || Err(IndexError::engine("make documents")(tantivy::TantivyError::Poisoned));
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).sum()
         })
     }
 
-    pub(crate) fn remove(&self, manifest: &ManifestId) -> Result<(), IndexError> {
+    pub(crate) fn remove_all(&self, manifests: &[ManifestId]) -> Result<(), IndexError> {
         #[cfg(feature = "cluster")]
         if let Some(cluster) = &self.cluster {
-            cluster.remove(manifest)?;
+            cluster.remove_all(manifests)?;
         }
-        self.inner.delete_term(Term::from_field_text(self.fields.manifest, manifest.as_str()));
+        for manifest in manifests {
+            self.inner.delete_term(Term::from_field_text(self.fields.manifest, manifest.as_str()));
+        }
         Ok(())
     }
 
@@ -224,7 +237,7 @@ impl Writer {
         if let Some(cluster) = &self.cluster {
             cluster.commit()?;
         }
-        let payload = Payload::new(self.feed_id.clone(), position, self.examples.version());
+        let payload = Payload::new(self.feed_id.clone(), position, self.examples.version(), self.contents);
         let text = serde_json::to_string(&payload).map_err(IndexError::Row)?;
         let mut prepared = self.inner.prepare_commit().map_err(IndexError::engine("prepare a commit"))?;
         prepared.set_payload(&text);
@@ -234,12 +247,6 @@ impl Writer {
             cluster.committed()?;
         }
         Ok(())
-    }
-
-    /// Removes the indexes of other generations from the engine.
-    #[cfg(feature = "cluster")]
-    pub(crate) fn remove_other_indexes(&self) -> Result<(), IndexError> {
-        self.cluster.as_ref().map_or(Ok(()), ClusterWriter::remove_other_indexes)
     }
 
     /// Number of documents in the last commit.

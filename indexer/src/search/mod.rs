@@ -60,8 +60,9 @@ use self::cluster::ClusterSource;
 use crate::answer::{FacetBuckets, Hit, SearchAnswer, SpamSite, Suggestion};
 #[cfg(feature = "cluster")]
 use crate::cluster::Cluster;
+use crate::config::IndexConfig;
 use crate::error::{IndexError, SearchError};
-use crate::index::Generations;
+use crate::index::{Contents, Generations};
 use crate::query::WordWeights;
 use crate::request::{ExploreRequest, SearchRequest, TIME_MAX};
 use crate::vectors::{Embedder, QueryEmbedder};
@@ -112,7 +113,7 @@ impl Searcher {
     ) -> Result<Self, IndexError> {
         let generations = Generations::new(dir);
         let embedder = embedder.map(|embedder| Arc::new(QueryEmbedder::new(embedder)));
-        let opened = OpenedIndex::open(&generations, word_weights)?;
+        let opened = OpenedIndex::open(&generations, Contents::Capabilities, word_weights)?;
         let state = RwLock::new(Arc::new(SearchState::first(dir, opened, embedder.as_ref())));
         Ok(Self {
             inner: Arc::new(Inner {
@@ -126,6 +127,24 @@ impl Searcher {
         })
     }
 
+    /// Opens the index of a configuration, on this machine or on a cluster, with the built-in word weights and without vectors.
+    pub fn of(config: &IndexConfig) -> Result<Self, IndexError> {
+        Self::open_configured(config, &WordWeights::built_in(), None)
+    }
+
+    /// Opens the index of a configuration, on this machine or on a cluster.
+    pub fn open_configured(
+        config: &IndexConfig,
+        word_weights: &Arc<WordWeights>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Result<Self, IndexError> {
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = &config.cluster {
+            return Self::over_cluster(&config.dir, word_weights, cluster.clone());
+        }
+        Self::open_with(&config.dir, word_weights, embedder)
+    }
+
     /// Opens the vocabulary of a cluster below a directory. Searches use no vectors.
     #[cfg(feature = "cluster")]
     pub fn over_cluster(
@@ -134,7 +153,7 @@ impl Searcher {
         cluster: Cluster,
     ) -> Result<Self, IndexError> {
         let generations = Generations::new(dir);
-        let opened = OpenedIndex::open(&generations, word_weights)?;
+        let opened = OpenedIndex::open(&generations, Contents::Vocabulary, word_weights)?;
         let state = RwLock::new(Arc::new(SearchState::first(dir, opened, None)));
         let (embedder, cluster, reloading) = (None, Some(cluster), Mutex::default());
         Ok(Self { inner: Arc::new(Inner { generations, embedder, cluster, state, reloading }) })

@@ -23,7 +23,7 @@ use super::warm::{read_ahead, warm};
 use crate::analysis::Stemming;
 use crate::error::IndexError;
 use crate::filter::FacetKey;
-use crate::index::{Fields, Generations, Payload, register_tokenizers};
+use crate::index::{Contents, Fields, Generations, Payload, register_tokenizers};
 #[cfg(feature = "cluster")]
 use crate::index::{schema, tokenizers};
 use crate::query::{QueryTerm, Role, WordWeights};
@@ -50,6 +50,7 @@ pub struct IndexGeneration {
 /// All data that a search reads; immutable.
 pub(crate) struct OpenedIndex {
     path: PathBuf,
+    contents: Contents,
     index: Index,
     reader: IndexReader,
     pub(crate) searcher: tantivy::Searcher,
@@ -71,12 +72,13 @@ pub(crate) struct OpenedIndex {
 impl OpenedIndex {
     pub(crate) fn open(
         generations: &Generations,
+        contents: Contents,
         word_weights: &Arc<WordWeights>,
     ) -> Result<Self, IndexError> {
         let mut last = None;
         for _ in 0..ATTEMPTS_MAX {
             let path = generations.current()?;
-            match Self::open_path(generations.dir(), &path, word_weights) {
+            match Self::open_path(generations.dir(), &path, contents, word_weights) {
                 Ok(opened) => return Ok(opened),
                 Err(error @ IndexError::SchemaOther { .. }) => return Err(error),
                 Err(error) if path == generations.current()? => last = Some(error),
@@ -86,13 +88,19 @@ impl OpenedIndex {
         Err(last.unwrap_or_else(|| IndexError::Missing { dir: generations.dir().to_owned() }))
     }
 
-    fn open_path(dir: &Path, path: &Path, word_weights: &Arc<WordWeights>) -> Result<Self, IndexError> {
+    fn open_path(
+        dir: &Path,
+        path: &Path,
+        contents: Contents,
+        word_weights: &Arc<WordWeights>,
+    ) -> Result<Self, IndexError> {
         let corrupt = |reason: String| IndexError::Corrupt { dir: dir.to_owned(), reason };
         let open = || {
             let index = Index::open_in_dir(path).map_err(|error| IndexError::opening(dir, &error))?;
             let payload = Payload::read(dir, &index)?;
+            payload.check_contents(dir, contents)?;
             let opstamp = opstamp(&index)?;
-            Self::first(path, index, generation(payload, opstamp), word_weights)
+            Self::first(path, index, (contents, generation(payload, opstamp)), word_weights)
                 .map_err(|error| IndexError::opening(dir, &error))
         };
         // tantivy panics if a file is shorter than its footer
@@ -102,7 +110,7 @@ impl OpenedIndex {
     fn first(
         path: &Path,
         index: Index,
-        generation: IndexGeneration,
+        (contents, generation): (Contents, IndexGeneration),
         word_weights: &Arc<WordWeights>,
     ) -> tantivy::Result<Self> {
         register_tokenizers(&index);
@@ -121,6 +129,7 @@ impl OpenedIndex {
             spam_sites: Arc::new(SpamSites::of(&searcher, &columns, (&SpamSites::default(), &[]))?),
             columns,
             path: path.to_owned(),
+            contents,
             word_weights: Arc::clone(word_weights),
             index,
             reader,
@@ -133,7 +142,7 @@ impl OpenedIndex {
     /// The newer commit or generation, if there is one.
     pub(crate) fn newer(&self, generations: &Generations) -> Result<Option<Self>, IndexError> {
         if generations.current()? != self.path {
-            return Self::open(generations, &self.word_weights).map(Some);
+            return Self::open(generations, self.contents, &self.word_weights).map(Some);
         }
         if opstamp(&self.index)? == self.generation.opstamp {
             return Ok(None);
@@ -165,6 +174,7 @@ impl OpenedIndex {
             spam_sites: Arc::new(SpamSites::of(&searcher, &columns, (&self.spam_sites, &self.columns))?),
             columns,
             path: self.path.clone(),
+            contents: self.contents,
             word_weights: Arc::clone(&self.word_weights),
             index: self.index.clone(),
             reader: self.reader.clone(),
@@ -195,6 +205,7 @@ impl OpenedIndex {
             spam_sites: Arc::clone(&self.spam_sites),
             columns: Columns::of(&searcher, &fields, &[])?,
             path: self.path.clone(),
+            contents: self.contents,
             word_weights: Arc::clone(&self.word_weights),
             generation: self.generation.clone(),
             statistics,
@@ -262,7 +273,7 @@ fn languages(searcher: &tantivy::Searcher, fields: &Fields) -> tantivy::Result<V
 }
 
 fn generation(payload: Payload, opstamp: u64) -> IndexGeneration {
-    let Payload { schema_version, feed_id, position, examples: _ } = payload;
+    let Payload { schema_version, feed_id, position, examples: _, contents: _ } = payload;
     IndexGeneration { feed_id, position, opstamp, schema_version, vectors: 0 }
 }
 

@@ -309,6 +309,16 @@ impl EngineWriter for FakeWriter {
         Ok(())
     }
 
+    fn delete_manifests(&self, manifests: &[String]) -> Result<(), EngineError> {
+        for shard in self.shards.iter() {
+            for id in manifests {
+                let term = shard.term(&EngineTerm { field: "manifest", text: id.clone() });
+                shard.writer.lock().unwrap().delete_term(term);
+            }
+        }
+        Ok(())
+    }
+
     fn commit(&self) -> Result<(), EngineError> {
         if self.fails_to_commit.swap(false, Ordering::SeqCst) {
             return Err(EngineError::Unavailable { reason: "the network is down".to_owned() });

@@ -43,6 +43,9 @@ pub(super) fn document(
     if let Some(site) = first(fields.site_number).and_then(|value| value.as_u64()) {
         document.add_u64(fields.site_number, site);
     }
+    if let Some(updated_ms) = first(fields.updated_ms).and_then(|value| value.as_i64()) {
+        document.add_i64(fields.updated_ms, updated_ms);
+    }
     if let Some(facts) = first(fields.site_facts).and_then(|value| value.as_bytes()) {
         document.add_bytes(fields.site_facts, facts);
     }

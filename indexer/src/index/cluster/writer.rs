@@ -3,15 +3,21 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use manifest::ManifestId;
 use tantivy::{Index, IndexReader, ReloadPolicy, TantivyDocument};
+use tokio::time::Instant;
 
 use super::super::schema::Fields;
 use super::convert::engine_document;
 use super::vocabulary;
 use crate::cluster::{Cluster, Engine, EngineWriter, index_name};
 use crate::error::IndexError;
+
+/// How long the engine keeps the index of the previous generation after a rebuild. Searches use it until their program has opened the new
+/// generation, which takes seconds.
+const REMOVAL_DELAY: Duration = Duration::from_mins(1);
 
 /// The writer of the engine, next to that of the vocabulary.
 pub(crate) struct ClusterWriter {
@@ -24,6 +30,8 @@ pub(crate) struct ClusterWriter {
     fields: Fields,
     /// `None` while a new index is filled: each manifest is added once, and there may be more than fit into memory.
     changes: Mutex<Option<Changes>>,
+    /// The indexes of other generations are removed with the first commit after this.
+    removal_at: Mutex<Option<Instant>>,
 }
 
 /// Changes since the last commit.
@@ -59,6 +67,7 @@ impl ClusterWriter {
         let writer = cluster.engine.writer(&index)?;
         let opened = Self::new(cluster, index, writer, vocabulary, fields)?;
         *opened.changes() = Some(Changes::default());
+        *opened.removal_at() = Some(Instant::now());
         Ok(opened)
     }
 
@@ -72,27 +81,32 @@ impl ClusterWriter {
         let committed = vocabulary.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
         let committed = committed.map_err(IndexError::engine("open the vocabulary"))?;
         let engine = Arc::clone(&cluster.engine);
-        Ok(Self { engine, index, writer, committed, fields, changes: Mutex::default() })
+        let (changes, removal_at) = (Mutex::default(), Mutex::default());
+        Ok(Self { engine, index, writer, committed, fields, changes, removal_at })
     }
 
-    pub(crate) fn remove_other_indexes(&self) -> Result<(), IndexError> {
-        Ok(self.engine.remove_others(&self.index)?)
+    fn removal_at(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.removal_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn changes(&self) -> MutexGuard<'_, Option<Changes>> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Deletes the capabilities of a manifest with the next commit, unless a manifest has them by then.
-    pub(crate) fn remove(&self, manifest: &ManifestId) -> Result<(), IndexError> {
+    /// Deletes the capabilities of some manifests with the next commit, unless a manifest has them by then.
+    pub(crate) fn remove_all(&self, manifests: &[ManifestId]) -> Result<(), IndexError> {
         let mut changes = self.changes();
         let Some(changes) = changes.as_mut() else { return Ok(()) };
-        let former = match changes.manifests.insert(manifest.clone(), Vec::new()) {
-            Some(uncommitted) => uncommitted,
-            None => vocabulary::capabilities_of(&self.committed.searcher(), &self.fields, manifest)?,
-        };
-        changes.former.extend(former);
-        Ok(())
+        for manifest in manifests {
+            let former = match changes.manifests.insert(manifest.clone(), Vec::new()) {
+                Some(uncommitted) => uncommitted,
+                None => vocabulary::capabilities_of(&self.committed.searcher(), &self.fields, manifest)?,
+            };
+            changes.former.extend(former);
+        }
+        // The vocabulary does not list what an earlier reader of the feed committed to the engine alone.
+        let ids: Vec<String> = manifests.iter().map(|manifest| manifest.as_str().to_owned()).collect();
+        Ok(self.writer.delete_manifests(&ids)?)
     }
 
     /// Sends the capabilities of a manifest. Returns its document in the vocabulary; `None` if it has no capabilities.
@@ -142,7 +156,15 @@ impl ClusterWriter {
 
     /// Call this after the vocabulary was committed.
     pub(crate) fn committed(&self) -> Result<(), IndexError> {
-        *self.changes() = Some(Changes::default());
-        self.committed.reload().map_err(IndexError::engine("reload the vocabulary"))
+        let was_filling = self.changes().replace(Changes::default()).is_none();
+        self.committed.reload().map_err(IndexError::engine("reload the vocabulary"))?;
+        let mut removal_at = self.removal_at();
+        if was_filling {
+            *removal_at = Some(Instant::now() + REMOVAL_DELAY);
+        } else if removal_at.is_some_and(|at| at <= Instant::now()) {
+            self.engine.remove_others(&self.index)?;
+            *removal_at = None;
+        }
+        Ok(())
     }
 }

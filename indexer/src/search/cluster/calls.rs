@@ -52,7 +52,7 @@ impl<'a> Calls<'a> {
     }
 
     fn note_missing(&self, shards: &[String]) -> Result<(), EngineError> {
-        if !shards.is_empty() && self.missing_shards == MissingShards::Refuse {
+        if !shards.is_empty() && self.missing_shards == MissingShards::Fail {
             return Err(EngineError::MissingShards { missing: shards.to_vec() });
         }
         self.missing.borrow_mut().extend(shards.iter().cloned());

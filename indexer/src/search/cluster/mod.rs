@@ -56,7 +56,7 @@ impl<'a> ClusterSource<'a> {
         deadline: Deadline,
     ) -> Result<Planned<'a>, SearchError> {
         let missing_shards =
-            if request.accepts_missing_shards { self.cluster.missing_shards } else { MissingShards::Refuse };
+            if request.accepts_missing_shards { self.cluster.missing_shards } else { MissingShards::Fail };
         let calls = Calls::of(self, missing_shards, deadline);
         let lookup = ClusterLookup::of(self.vocabulary, &calls);
         lookup.learn(&phrasings, deadline)?;
@@ -114,6 +114,6 @@ impl<'a> ClusterSource<'a> {
     }
 
     fn strict_calls(self) -> Calls<'a> {
-        Calls::of(self, MissingShards::Refuse, Deadline::after(TIME_MAX))
+        Calls::of(self, MissingShards::Fail, Deadline::after(TIME_MAX))
     }
 }

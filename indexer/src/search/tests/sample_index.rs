@@ -9,7 +9,7 @@ use tantivy::{TantivyDocument, Term};
 use super::super::opened::OpenedIndex;
 use crate::config::IndexConfig;
 use crate::filter::FacetKey;
-use crate::index::{Fields, Generations, SUGGESTION_MARK, Writer, schema};
+use crate::index::{Contents, Fields, Generations, SUGGESTION_MARK, Writer, schema};
 use crate::query::{FilterPart, QueryTerm, Restriction, Role, WordWeights};
 
 const WORDS: [&str; 7] = ["book", "flight", "hotel", "room", "seat", "train", "weather"];
@@ -90,7 +90,7 @@ pub(crate) fn opened(dir: &Path, count: u64) -> OpenedIndex {
     writer.commit(FeedPosition(2)).unwrap();
     generations.switch_to(&path).unwrap();
     writer.finish().unwrap();
-    OpenedIndex::open(&generations, &WordWeights::built_in()).unwrap()
+    OpenedIndex::open(&generations, Contents::Capabilities, &WordWeights::built_in()).unwrap()
 }
 
 pub(crate) fn terms(texts: &[(&str, f32)]) -> Vec<QueryTerm> {
