@@ -5,4 +5,9 @@
 #![expect(clippy::cast_precision_loss, reason = "numbers of documents are small")]
 
 mod engine;
+mod faults;
+mod programs;
 mod servers;
+#[expect(dead_code, reason = "shared with the end-to-end tests, which use all of it")]
+#[path = "../end_to_end/world.rs"]
+mod world;

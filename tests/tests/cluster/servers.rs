@@ -147,7 +147,7 @@ impl Servers {
         let shards: Vec<Server> = (0..shards).map(|number| shard(dir.path(), number)).collect();
         let networks: Vec<Network> = shards.iter().map(|shard| Network::to(shard.port)).collect();
         let placements = [placement("agentdex_*", shards.len())];
-        let broker = broker(dir.path(), &networks, &placements, reads);
+        let broker = broker(dir.path(), free_port(), &networks, &placements, reads);
         Self { dir, broker, shards, networks, reads }
     }
 
@@ -166,7 +166,7 @@ impl Servers {
         self.networks.extend(self.shards.last().map(|shard| Network::to(shard.port)));
         let placements = [placement(but_not_for, before), placement("agentdex_*", self.shards.len())];
         self.broker.kill();
-        self.broker = broker(self.dir.path(), &self.networks, &placements, self.reads);
+        self.broker = broker(self.dir.path(), self.broker.port, &self.networks, &placements, self.reads);
     }
 
     /// What the processes have logged, for failures of tests.
@@ -208,8 +208,7 @@ fn shard(dir: &Path, number: usize) -> Server {
     Server::start(dir, &format!("s{number}"), "summa-server", port, arguments.to_vec())
 }
 
-fn broker(dir: &Path, networks: &[Network], placements: &[String], reads: Reads) -> Server {
-    let port = free_port();
+fn broker(dir: &Path, port: u16, networks: &[Network], placements: &[String], reads: Reads) -> Server {
     let mut arguments = vec![
         format!("--addr=127.0.0.1:{port}"),
         "--metrics-addr=off".to_owned(),
