@@ -25,6 +25,9 @@ const EXEMPT: [(&str, &str); 17] = [
     ("indexer --embedder", "it needs a model; tests/embedder tests it"),
     ("api --embedder", "it needs a model; tests/embedder tests it"),
     ("agentdex demo --embedder", "it needs a model; tests/embedder tests it"),
+    ("indexer --cluster", "it needs an engine; tests/cluster tests it"),
+    ("indexer rebuild --cluster", "it needs an engine; tests/cluster tests it"),
+    ("api --cluster", "it needs an engine; tests/cluster tests it"),
     (
         "indexer --index-dir /var/lib/agentdex/index --publish s3:",
         "it needs a bucket; tests/deploy/bucket runs it",

@@ -71,9 +71,10 @@ pub(crate) struct Checked {
 pub(crate) fn check(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Checked, crawler::UsageError> {
     let usage = |error: &dyn std::fmt::Display| crawler::UsageError(error.to_string());
     let settings = crawler::cli::resolve(shared, crawl)?;
-    let read = ReaderFlags { shared: shared.clone(), ..ReaderFlags::default() }
+    let mut read = ReaderFlags { shared: shared.clone(), ..ReaderFlags::default() }
         .settings()
         .map_err(|error| usage(&error))?;
+    read.open_cluster().map_err(|error| usage(&error))?;
     let file = shared.config.as_deref();
     let api = ApiSettings::default().or_file(file).map_err(|error| usage(&error))?;
     api.resolve(read).map_err(|error| usage(&error))?;
@@ -289,6 +290,8 @@ mod tests {
         for (text, words) in [
             ("[crawler]\nconcurency = 5\n", "did you mean `concurrency`?"),
             ("[indexer]\nindexdir = \"i\"\n", "did you mean `index_dir`?"),
+            ("[indexer]\ncluster = \"broker:1\"\n", "cannot be used: "),
+            ("[indexer]\ncluster_missing_shards = \"refuse\"\n", "`fail` or `partial`"),
             ("[api]\nlisten_on = \"x\"\n", "did you mean `listen`?"),
             ("[api]\nlisten = \"nowhere\"\n", "nowhere"),
             ("[crwler]\n", "did you mean `crawler`?"),

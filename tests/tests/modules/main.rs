@@ -19,6 +19,7 @@ const CYCLE_FILES_MAX: usize = 10;
 const CRATES: [&str; 12] = [
     "api",
     "crates/agentdex",
+    "crates/cluster",
     "crates/egress",
     "crates/embedder",
     "crates/manifest",
