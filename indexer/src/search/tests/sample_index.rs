@@ -84,9 +84,8 @@ pub(crate) fn opened(dir: &Path, count: u64) -> OpenedIndex {
         writer.add(part.map(|number| document(&fields, number)).collect()).unwrap();
         writer.commit(FeedPosition(1)).unwrap();
     }
-    for number in (0..count).filter(|number| is_deleted(*number)) {
-        writer.remove(&manifest(number)).unwrap();
-    }
+    let deleted = (0..count).filter(|number| is_deleted(*number));
+    writer.remove_all(&deleted.map(manifest).collect::<Vec<_>>()).unwrap();
     writer.commit(FeedPosition(2)).unwrap();
     generations.switch_to(&path).unwrap();
     writer.finish().unwrap();
