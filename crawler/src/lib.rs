@@ -35,6 +35,7 @@ mod schedule;
 mod seed_files;
 mod seeding;
 pub mod seeds;
+mod sources_on_web;
 pub mod summary;
 mod visit;
 mod worker;

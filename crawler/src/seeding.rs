@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use manifest::{SiteName, SiteScope};
-use store::{Seed, Store, StoreError, TaskFailure};
-use tokio::sync::{Mutex, mpsc, oneshot};
+use store::{Seed, Store, StoreError};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::ard_registry::read_ard_registry;
@@ -31,27 +31,6 @@ const SEED_BATCH: usize = 20_000;
 const SEED_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
 /// Page size when listed sites are read from the store to compare them with the seeds.
 const LISTED_PAGE: u32 = 20_000;
-
-/// The sources on the web of a process.
-#[derive(Debug, Default)]
-pub(crate) struct SourcesOnWeb {
-    /// Held while they are read, so that each page is requested once.
-    reading: Mutex<()>,
-    /// Why some could not be read at the last reading.
-    failures: std::sync::Mutex<Vec<String>>,
-}
-
-impl SourcesOnWeb {
-    fn read(&self, failures: Vec<String>) {
-        *self.failures.lock().unwrap_or_else(PoisonError::into_inner) = failures;
-    }
-
-    /// The result of the last reading.
-    pub(crate) fn last_result(&self) -> Result<(), TaskFailure> {
-        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.is_empty() { Ok(()) } else { Err(TaskFailure::advised(failures.join("; "))) }
-    }
-}
 
 /// Reads every source and adds its seeds in batches: first local sources, then those on the web.
 ///
@@ -152,7 +131,7 @@ impl Seeding {
         }
         on_web.sort_by_key(|source| !is_list(&source));
         let (sources, stop) = (Arc::clone(&self.tools.sources_on_web), self.stop.clone());
-        let Some(_reading) = stop.run_until_cancelled(sources.reading.lock()).await else { return Ok(()) };
+        let Some(_reading) = stop.run_until_cancelled(sources.lock()).await else { return Ok(()) };
         let local_failures = self.read.report.failed.len();
         let soft = Stop { soft: self.stop.clone(), ..Stop::default() };
         let (worker, wait_max) = (self.config.worker.clone(), self.config.mode.park_wait());

@@ -20,7 +20,7 @@ use crate::groups::{Groups, Lifetimes};
 use crate::pace::Pace;
 use crate::priors::PathPriors;
 use crate::reading::{Reader, ReadingError};
-use crate::seeding::SourcesOnWeb;
+use crate::sources_on_web::SourcesOnWeb;
 use egress::Egress;
 
 /// How long a visit waits if this machine has no capacity for it: no free thread, memory for a body, or file descriptor.

@@ -21,6 +21,7 @@ mod auth_remarks;
 mod auth_sentences;
 mod awas;
 mod awp;
+mod call_examples;
 mod call_prices;
 mod clauses;
 mod commands;

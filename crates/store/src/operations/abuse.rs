@@ -32,7 +32,7 @@ impl Store {
     /// The suspension of a site, if there is one.
     #[boxed]
     pub async fn suspension_find(&self, site: &SiteName) -> Result<Option<SuspensionRecord>, StoreError> {
-        reading!(self, "suspension_find", block::suspension_find(site.as_str()))
+        reading!(self, "suspension_find", suspension::suspension_find(site.as_str()))
     }
 
     /// The suspension of a site, with the objection of its owner.

@@ -205,7 +205,7 @@ async fn row_lift(
 async fn site_reopen(connection: &mut Connection, site: &SiteName, now_ms: i64) -> Outcome<()> {
     let status = if block_find(connection, site.as_str()).await?.is_some() {
         Status::OptedOut
-    } else if suspension_find(connection, site.as_str()).await?.is_some() {
+    } else if is_suspended(connection, site).await? {
         Status::Suspended
     } else {
         Status::Pending
@@ -291,10 +291,7 @@ pub(crate) async fn site_suspend(
     Ok(SuspensionOutcome::Suspended { manifests_removed, documents_removed })
 }
 
-/// The suspension of a site.
-pub(crate) async fn suspension_find(
-    connection: &mut Connection,
-    site: &str,
-) -> Outcome<Option<SuspensionRecord>> {
-    Ok(super::suspension::suspended_site_find(connection, site).await?.map(|found| found.suspension))
+async fn is_suspended(connection: &mut Connection, site: &SiteName) -> Outcome<bool> {
+    let found = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM suspension WHERE site = $1)");
+    Ok(found.bind(site.as_str()).fetch_one(&mut *connection).await?)
 }

@@ -9,7 +9,7 @@ use sqlx::QueryBuilder;
 use super::compaction::{SiteRow, compacted_columns};
 use super::rows::{Cursor, decode, decode_row};
 use super::state::{RobotsBodies, hosts_count, robots_starts};
-use super::{Connection, Database, block, site, visit_report};
+use super::{Connection, Database, block, site, suspension, visit_report};
 use crate::StoreError;
 use crate::compaction::CompactedSite;
 use crate::convert::{Page, RowRef, UNPLANNED_MS, names, text, to_u32, to_u64};
@@ -296,7 +296,7 @@ pub(crate) async fn site_report(
         state,
         hosts_total,
         blocked: block::block_find(connection, name.as_str()).await?,
-        suspended: block::suspension_find(connection, name.as_str()).await?,
+        suspended: suspension::suspension_find(connection, name.as_str()).await?,
         visits: visit_report::visits_of_site(connection, name.as_str(), i64::from(visits_max)).await?,
         lease,
     }))

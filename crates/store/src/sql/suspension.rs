@@ -63,6 +63,14 @@ macro_rules! columns {
     };
 }
 
+/// The suspension of a site.
+pub(crate) async fn suspension_find(
+    connection: &mut Connection,
+    site: &str,
+) -> Outcome<Option<SuspensionRecord>> {
+    Ok(suspended_site_find(connection, site).await?.map(|found| found.suspension))
+}
+
 /// The suspension of a site, with the objection of its owner.
 pub(crate) async fn suspended_site_find(
     connection: &mut Connection,

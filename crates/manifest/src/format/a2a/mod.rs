@@ -17,7 +17,7 @@ use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{endpoint, generic, header, lenient, link_class};
+use crate::format::{call_examples, endpoint, header, lenient, link_class};
 use crate::model::{Capability, CapabilityKind, ExecutionModel, Interface, Invocation, Protocol};
 use crate::name::parse_url;
 use crate::object::Object;
@@ -340,7 +340,7 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
     let mut capability = draft.begin(CapabilityKind::Skill, skill, &["id", "name"], &["name", "id"]);
     capability.tags = draft::tags(skill.texts("tags"));
     capability.examples = draft::tags(skill.texts("examples"));
-    capability.published.extend(generic::calls_shown(skill));
+    capability.published.extend(call_examples::shown(skill));
     lenient::read_prices(skill, &mut capability);
     capability.parameters =
         skill.value("inputSchema").and_then(|value| schema::lenient(value, &Invocation::default()));

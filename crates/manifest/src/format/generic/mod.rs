@@ -41,7 +41,6 @@ use access::{apply_auth, read_auth};
 pub(crate) use access::{open_registration, read_openness};
 pub(crate) use asides::first_call;
 pub(crate) use by_name::apply_by_name;
-pub(crate) use details::calls_shown;
 use element::{Call, Context};
 use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls};
 pub(crate) use lists::{first_list, is_call_object as is_call};
