@@ -8,9 +8,6 @@ mod analysis;
 pub mod answer;
 mod build;
 pub mod cli;
-#[cfg(feature = "cluster")]
-pub mod cluster;
-mod config;
 mod declarations;
 pub mod error;
 mod examples;
@@ -32,13 +29,12 @@ pub mod vectors;
 #[doc(hidden)]
 pub use analysis::stems_of;
 pub use answer::{
-    Completeness, Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, SpamCause,
-    SpamSite, Suggestion, SuggestionKind,
+    Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, SpamCause, SpamSite,
+    Suggestion, SuggestionKind,
 };
 pub use build::IndexBuilder;
 #[doc(hidden)]
 pub use build::PreparedDocuments;
-pub use config::IndexConfig;
 pub use declarations::{
     Declaration, DeclarationRole, Declared, MergedCapability, SelectedDeclarations, SharedCapabilities,
     listed,
@@ -46,6 +42,7 @@ pub use declarations::{
 pub use error::{CursorError, IndexError, SearchError};
 pub use examples::{Examples, ExamplesError};
 pub use filter::{FacetKey, Filter, Filters, Method};
+pub use follow::IndexConfig;
 pub use index::{ExampleCheck, SCHEMA_VERSION, UnfoundExample, check_examples};
 pub use query::WordWeights;
 pub use request::{ExploreRequest, FacetRequest, Grouping, SearchRequest, Sort};
