@@ -158,8 +158,8 @@ async fn an_owner_objects_to_a_suspension_and_sees_the_answer() {
     let of_other = admin(&world, "GET", "/admin/reports?site=weather.example", TOKEN, "").await.json();
     assert_eq!(of_other["objections"], json!([]));
 
-    let lifted = admin(&world, "POST", "/admin/sites/skyhop.example/unsuspend", TOKEN, "").await;
-    assert_eq!(lifted.json()["changed"], true);
+    let unsuspended = admin(&world, "POST", "/admin/sites/skyhop.example/unsuspend", TOKEN, "").await;
+    assert_eq!(unsuspended.json()["changed"], true);
     assert_eq!(with_key("GET", OBJECTION, "").await.status, StatusCode::NOT_FOUND);
     let visit = with_key("POST", "/sites/skyhop.example/recheck", "").await;
     assert_eq!(visit.status, StatusCode::ACCEPTED, "the key is still valid: {}", visit.text());

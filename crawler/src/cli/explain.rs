@@ -238,12 +238,11 @@ fn next_visit(report: &SiteReport) -> String {
     }
 }
 
-/// The result of the last check of the site's owner. The requests of the check are not among the listed requests of a visit.
+/// The result of the last check of the site's owner, whose requests are not among the listed ones.
 fn claim_line(claim: &Claim) -> String {
     let finding = claim.finding.as_deref().unwrap_or("not checked yet");
     let at = claim.checked_at.map(|at| format!(", on {}", time(at))).unwrap_or_default();
-    let file = claim::FILE_PATH;
-    format!("Claim: {finding}{at}. A check reads TXT records, and requests {file} if they have no proof.")
+    format!("Claim: {finding}{at}. A check reads TXT records, and may request {}.", claim::FILE_PATH)
 }
 
 /// What a parked visit has requested, and what it requests next.
@@ -270,8 +269,7 @@ fn host_lines(
     robots_body: Option<&[u8]>,
     is_being_visited: bool,
 ) -> Vec<String> {
-    let none =
-        if is_being_visited { "its copy will be stored when the visit ends" } else { "no copy is kept" };
+    let none = if is_being_visited { "its copy is stored when the visit ends" } else { "no copy is kept" };
     let robots = host.robots.as_ref();
     let robots = robots.map_or_else(|| none.to_owned(), |robots| robots_in_words(site, robots));
     let mut lines = vec![format!("robots.txt of {}: {robots}", host.host)];
@@ -296,9 +294,7 @@ fn host_lines(
 fn file_lines(file: &RobotsFile) -> Vec<String> {
     let mut lines = vec![format!("  rules that concern {PRODUCT_TOKEN}: {}", file.rules_count())];
     let home = file.decide("/");
-    if !home.is_allowed() {
-        lines.push(format!("  /: {home}"));
-    }
+    lines.extend((!home.is_allowed()).then(|| format!("  /: {home}")));
     if let Some(delay) = file.crawl_delay() {
         lines.push(format!(
             "  line {}: Crawl-delay of {} is obeyed",

@@ -277,7 +277,7 @@ async fn visits_leave_a_part_of_the_daily_budget_to_messages() {
     assert_eq!(visit().await, 1, "anybody can add a watch, so one without an answer keeps nothing");
 
     // a watch without an answer is kept for a day
-    let tomorrow = policy::delay::next_day(clock::now()) - clock::now();
+    let tomorrow = next_day(clock::now()) - clock::now();
     fixture.deliver_after(tomorrow + TimeDelta::seconds(1)).await;
     assert_eq!(fixture.state().await.unwrap().status, WatchStatus::Active);
     let today = day_of(clock::now());

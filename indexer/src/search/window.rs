@@ -278,9 +278,9 @@ impl WindowQuery<'_> {
                     let of_site = of_sites.entry(site).or_default();
                     *of_site += 1;
                     let is_first = *of_site <= EXACT_OF_SITE_FIRST;
-                    let list = if is_first { &mut found } else { &mut further };
-                    if list.len() < EXACT_MAX {
-                        list.push(DocAddress::new(ordinal, last));
+                    let target = if is_first { &mut found } else { &mut further };
+                    if target.len() < EXACT_MAX {
+                        target.push(DocAddress::new(ordinal, last));
                     }
                 }
                 document = if first == last { last + 1 } else { last };

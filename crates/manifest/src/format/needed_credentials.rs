@@ -487,12 +487,8 @@ pub(crate) fn read_of_root(texts: &Texts<'_>, draft: &mut Draft<'_>) {
 /// Keeps credentials that the service also accepts, according to a sentence in any member: `"note": "Also accepts Authorization: Bearer
 /// <jwt>."`
 pub(crate) fn read_accepted(texts: &Texts<'_>, draft: &mut Draft<'_>) {
-    let mut found: Vec<Auth> = Vec::new();
-    for text in texts.with(Cue::Alternative) {
-        if found.len() < CREDENTIALS_MAX {
-            found.extend(Described::of(text).optional);
-        }
-    }
+    let found = texts.with(Cue::Alternative).flat_map(|text| Described::of(text).optional);
+    let found: Vec<Auth> = found.take(CREDENTIALS_MAX).collect();
     for auth in found {
         if draft.manifest.auth.iter().all(|known| known.scheme != auth.scheme) {
             draft.keep(Auth { applies_to: AppliesTo::OptionalIds { ids: Vec::new() }, ..auth });
