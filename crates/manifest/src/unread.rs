@@ -176,10 +176,7 @@ fn form_of(text: &str) -> &str {
     let (_, text) = address::split_method(text);
     let text = HEADS.iter().find_map(|head| text.strip_prefix(head)).unwrap_or(text);
     // Parsers write variables in braces, and turn the words of types into schemas.
-    let has_variable = text
-        .bytes()
-        .zip(text.bytes().skip(1))
-        .fold(false, |found, (byte, next)| found | ((byte == b'/') & (next == b':')));
+    let has_variable = text.contains("/:");
     let text = if has_variable { text.split("/:").next().unwrap_or(text) } else { text };
     text.trim_end_matches(['?', '[', ']'])
 }

@@ -453,8 +453,8 @@ fn keep_credentials(
                 declared,
                 location,
                 name,
-                registration,
                 scopes,
+                registration,
                 applies_to,
                 ..Auth::new(scheme)
             });

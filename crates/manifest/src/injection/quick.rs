@@ -34,7 +34,7 @@ const SHORT_BYTES: usize = 32;
 
 /// Whether a text is ASCII without separators of words and without the marks of phrases that have none.
 fn is_one_word(text: &[u8]) -> bool {
-    let joins = |byte: u8| is_separator(byte) | (byte >= 0x80) | matches!(byte, b'/' | b'[' | b'<');
+    let joins = |byte: u8| is_separator(byte) || byte >= 0x80 || matches!(byte, b'/' | b'[' | b'<');
     // Comparing every byte is faster than stopping at the first match, because several bytes are compared at once.
     !text.iter().fold(false, |found, byte| found | joins(*byte))
 }

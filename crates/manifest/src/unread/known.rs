@@ -36,9 +36,15 @@ impl Default for Wanted {
     /// The words under which parsers keep methods, protocols and schemes of credentials.
     fn default() -> Self {
         let mut wanted = Self { bits: [0; 32] };
-        address::METHODS.iter().for_each(|method| wanted.add(method));
-        AuthScheme::ALL.iter().for_each(|scheme| wanted.add(scheme.as_str()));
-        Protocol::ALL.iter().for_each(|protocol| wanted.add(protocol.as_str()));
+        for method in address::METHODS {
+            wanted.add(method);
+        }
+        for scheme in AuthScheme::ALL {
+            wanted.add(scheme.as_str());
+        }
+        for protocol in Protocol::ALL {
+            wanted.add(protocol.as_str());
+        }
         wanted
     }
 }
