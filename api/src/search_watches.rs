@@ -238,11 +238,9 @@ fn result(base: &str, hit: &Hit, entry: &FeedEntry) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-
     use super::*;
     use crate::limits::LimitsConfig;
-    use crate::test_app::app;
+    use crate::test_app::{app, hold_all_searches};
     use crate::timeouts::ClientTimeouts;
 
     #[tokio::test]
@@ -256,20 +254,9 @@ mod tests {
             read_to: FeedPosition(7),
             is_outrun: false,
         };
-        let (end, ended) = mpsc::channel::<()>();
-        let ended = std::sync::Arc::new(std::sync::Mutex::new(ended));
-        let mut searches = tokio::task::JoinSet::new();
-        while app.index.searches().are_free() {
-            let (app, ended) = (app.clone(), std::sync::Arc::clone(&ended));
-            let wait = move || assert!(ended.lock().unwrap().recv().is_err());
-            searches.spawn(async move {
-                drop(app.index.searches().run(Client::on_this_machine(), wait).await);
-            });
-            tokio::task::yield_now().await;
-        }
+        let held = hold_all_searches(&app).await;
         assert_eq!(compare(&app, &watch, &changes).await.unwrap(), Comparison::Postponed);
-        drop(end);
-        searches.join_all().await;
+        held.release().await;
         assert_eq!(compare(&app, &watch, &changes).await.unwrap(), Comparison::Ended);
     }
 }

@@ -1,10 +1,12 @@
 //! The API with an empty database in a temporary directory, for tests of the layers before the routes.
 
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use indexer::{IndexBuilder, IndexConfig};
 use store::{DatabaseUrl, Store, StoreConfig};
 
+use crate::client::Client;
 use crate::config::ApiConfig;
 use crate::federation::FederationConfig;
 use crate::limits::LimitsConfig;
@@ -45,4 +47,34 @@ pub(crate) async fn app(limits: LimitsConfig, timeouts: ClientTimeouts) -> (App,
     let app = App::with_store(config, store);
     app.refresh_index().await;
     (app, dir)
+}
+
+/// All searches that may run at the same time.
+pub(crate) struct HeldSearches {
+    end: mpsc::Sender<()>,
+    running: tokio::task::JoinSet<()>,
+}
+
+impl HeldSearches {
+    /// Ends them.
+    pub(crate) async fn release(self) {
+        drop(self.end);
+        self.running.join_all().await;
+    }
+}
+
+/// Runs as many searches as may run at the same time, so that every other one is refused.
+pub(crate) async fn hold_all_searches(app: &App) -> HeldSearches {
+    let (end, ended) = mpsc::channel::<()>();
+    let ended = Arc::new(Mutex::new(ended));
+    let mut running = tokio::task::JoinSet::new();
+    while app.index.searches().are_free() {
+        let (app, ended) = (app.clone(), Arc::clone(&ended));
+        let wait = move || assert!(ended.lock().unwrap().recv().is_err());
+        running.spawn(async move {
+            drop(app.index.searches().run(Client::on_this_machine(), wait).await);
+        });
+        tokio::task::yield_now().await;
+    }
+    HeldSearches { end, running }
 }

@@ -14,6 +14,7 @@ mod examples;
 pub mod filter;
 pub mod follow;
 mod index;
+mod lexicon;
 mod metrics;
 mod named_host;
 pub mod program;
@@ -44,7 +45,7 @@ pub use examples::{Examples, ExamplesError};
 pub use filter::{FacetKey, Filter, Filters, Method};
 pub use follow::IndexConfig;
 pub use index::{ExampleCheck, SCHEMA_VERSION, UnfoundExample, check_examples};
-pub use query::WordWeights;
+pub use lexicon::WordWeights;
 pub use request::{ExploreRequest, FacetRequest, Grouping, SearchRequest, Sort};
 #[doc(hidden)]
 pub use search::EngineQuery;

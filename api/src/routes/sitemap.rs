@@ -21,7 +21,6 @@ mod tests {
     use axum::http::{Request, StatusCode};
     use tower::ServiceExt as _;
 
-    use crate::client::Client;
     use crate::config::ApiConfig;
     use crate::limits::LimitsConfig;
     use crate::state::App;
@@ -55,21 +54,10 @@ mod tests {
     #[tokio::test]
     async fn returns_503_when_the_capabilities_of_a_sitemap_cannot_be_listed() {
         let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
-        let (end, ended) = std::sync::mpsc::channel::<()>();
-        let ended = std::sync::Arc::new(std::sync::Mutex::new(ended));
-        let mut searches = tokio::task::JoinSet::new();
-        while app.index.searches().are_free() {
-            let (app, ended) = (app.clone(), std::sync::Arc::clone(&ended));
-            let wait = move || assert!(ended.lock().unwrap().recv().is_err());
-            searches.spawn(async move {
-                drop(app.index.searches().run(Client::on_this_machine(), wait).await);
-            });
-            tokio::task::yield_now().await;
-        }
+        let held = test_app::hold_all_searches(&app).await;
         let refused = app.sitemap().await.unwrap_err();
         assert_eq!(refused.body().status, StatusCode::SERVICE_UNAVAILABLE);
-        drop(end);
-        searches.join_all().await;
+        held.release().await;
         assert!(app.sitemap().await.is_ok());
     }
 }

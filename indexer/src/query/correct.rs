@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use tantivy::query::FuzzyTermQuery;
 use tantivy::{Searcher, Term};
 
-use super::common::is_common_word;
 use super::plan::{Correction, PlanWord};
 use crate::analysis::is_stop_word;
 use crate::error::{IndexError, SearchError};
 use crate::index::{Fields, LiveTerms};
+use crate::lexicon::is_common_word;
 
 /// Maximum number of words of one phrasing for which corrections are searched, whether or not any are found. Each search costs as much as a
 /// short request.

@@ -6,12 +6,9 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::common::is_english_word;
 use super::intent::{Intent, Times, is_deciding, verb_weight};
-use super::synonyms::synonyms;
-use super::translations::{is_only_foreign, translations};
-use super::word_weights::WordWeights;
 use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, is_topical, words};
+use crate::lexicon::{WordWeights, is_english_word, is_only_foreign, synonyms, translations};
 
 /// Maximum number of words of one phrasing that count.
 const WORDS_MAX: usize = 64;

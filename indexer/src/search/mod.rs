@@ -55,7 +55,7 @@ use manifest::CapabilityId;
 use crate::answer::{FacetBuckets, Hit, SearchAnswer, SpamSite, Suggestion};
 use crate::error::{IndexError, SearchError};
 use crate::index::Generations;
-use crate::query::WordWeights;
+use crate::lexicon::WordWeights;
 use crate::request::{ExploreRequest, SearchRequest, TIME_MAX};
 use crate::vectors::{Embedder, QueryEmbedder};
 pub use cursor::CURSOR_BYTES_MAX;

@@ -18,7 +18,8 @@ use crate::analysis::Stemming;
 use crate::error::IndexError;
 use crate::filter::FacetKey;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
-use crate::query::{QueryTerm, Role, WordWeights};
+use crate::lexicon::WordWeights;
+use crate::query::{QueryTerm, Role};
 
 /// Maximum number of language tags read per segment, because publishers may declare any text as a language.
 const LANGUAGE_TAGS_MAX: usize = 1_000;

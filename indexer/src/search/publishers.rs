@@ -9,7 +9,7 @@ use tantivy::columnar::BytesColumn;
 use tantivy::{DocId, SegmentReader};
 
 use crate::index::{Fields, site_number};
-use crate::query::is_common_word;
+use crate::lexicon::is_common_word;
 use crate::spam::{Label, MANIFESTS_MAX, PublisherFacts};
 
 /// A document counts as a list of names if most of its capabilities contain at least this many names of other publishers.

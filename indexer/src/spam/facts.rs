@@ -13,7 +13,7 @@ use store::StoredManifest;
 use super::label::{Label, name_key};
 use super::texts::judged_words;
 use crate::analysis::{is_stop_word, words};
-use crate::query::is_common_word;
+use crate::lexicon::is_common_word;
 
 /// Maximum number of names of a publisher.
 const OWN_NAMES_MAX: usize = 24;

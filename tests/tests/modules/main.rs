@@ -35,11 +35,7 @@ const CRATES: [&str; 12] = [
 const LIBRARIES: [&str; 4] = ["crates/manifest", "crates/policy", "crates/settings", "crates/store"];
 
 /// Cycles between the top-level modules of a crate.
-const MODULE_CYCLES: [(&str, &[&str], &str); 1] = [(
-    "indexer",
-    &["answer", "index", "query", "spam"],
-    "the spam facts of a document are a part of it in the index, and use the common words of requests",
-)];
+const MODULE_CYCLES: [(&str, &[&str], &str); 0] = [];
 
 /// Cycles of more than [`CYCLE_FILES_MAX`] files: the crate, the maximum number of files, and the reason.
 const FILE_CYCLES: [(&str, usize, &str); 0] = [];

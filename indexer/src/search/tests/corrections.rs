@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use super::sample_index;
-use crate::query::{Plan, REQUEST_ATTEMPTS_MAX, WordWeights, corrections};
+use crate::lexicon::WordWeights;
+use crate::query::{Plan, REQUEST_ATTEMPTS_MAX, corrections};
 
 #[test]
 fn searches_corrections_of_few_words_even_if_none_is_found() {

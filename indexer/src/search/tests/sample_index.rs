@@ -10,7 +10,8 @@ use tantivy::{TantivyDocument, Term};
 use super::super::opened::OpenedIndex;
 use crate::filter::FacetKey;
 use crate::index::{Fields, Generations, SUGGESTION_MARK, Writer, schema};
-use crate::query::{FilterPart, QueryTerm, Restriction, Role, WordWeights};
+use crate::lexicon::WordWeights;
+use crate::query::{FilterPart, QueryTerm, Restriction, Role};
 
 const WORDS: [&str; 7] = ["book", "flight", "hotel", "room", "seat", "train", "weather"];
 

@@ -12,7 +12,7 @@ const CONCEPTS: &str = include_str!("../../data/translations.txt");
 const LANGUAGES: [&str; 11] = ["de", "fr", "es", "pt", "it", "nl", "pl", "tr", "ru", "ar", "ja"];
 
 /// The English stems of a concept, the closest first.
-pub(super) type Concept = Vec<String>;
+pub(crate) type Concept = Vec<String>;
 
 /// The concepts of a word, by its term in its language.
 static BY_TERM: LazyLock<HashMap<String, Vec<Concept>>> = LazyLock::new(|| {
@@ -43,12 +43,12 @@ static WRITTEN: LazyLock<HashSet<String>> = LazyLock::new(|| {
 });
 
 /// Whether a folded word is in the table as it is written, and English at most by its stem: the French "commande" is no form of "command".
-pub(super) fn is_only_foreign(word: &str) -> bool {
+pub(crate) fn is_only_foreign(word: &str) -> bool {
     WRITTEN.contains(word) && Stemming::English.stem(word) != word
 }
 
 /// The translations of a folded word in any inflection, in the language of the request or else in any language.
-pub(super) fn translations(word: &str, language: Stemming) -> Vec<&'static Concept> {
+pub(crate) fn translations(word: &str, language: Stemming) -> Vec<&'static Concept> {
     let of = |stemming: Stemming| BY_TERM.get(stemming.term(word).as_ref()).into_iter().flatten();
     let own: Vec<&Concept> = match language {
         Stemming::Other(_) => of(language).collect(),

@@ -31,7 +31,7 @@ impl WordWeights {
         Self { by_stem: lines.filter_map(weight).collect() }
     }
 
-    pub(super) fn get(&self, stem: &str) -> Option<f32> {
+    pub(crate) fn get(&self, stem: &str) -> Option<f32> {
         self.by_stem.get(stem).copied()
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn is_common_word(word: &str) -> bool {
 }
 
 /// Whether a folded word is an English word that is known to occur in requests.
-pub(super) fn is_english_word(word: &str) -> bool {
+pub(crate) fn is_english_word(word: &str) -> bool {
     // the learned weights have words of other languages, too
     if !word.is_ascii() {
         return false;
