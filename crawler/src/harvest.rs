@@ -69,7 +69,8 @@ pub(crate) struct Harvest {
     has_several_sizes: bool,
     /// How often the page with which this reading continues has failed in a row.
     failures: u32,
-    is_cut: bool,
+    /// Rows beyond the limit of the registry.
+    left_out_of_registry: u64,
     /// Rows beyond the limit of a site.
     left_out_of_sites: u64,
     /// Number of pages of one entry with too many bytes.
@@ -127,7 +128,7 @@ impl Harvest {
             may_have_gaps: false,
             has_several_sizes: false,
             failures: 0,
-            is_cut: false,
+            left_out_of_registry: 0,
             left_out_of_sites: 0,
             entries_left_out: 0,
         }
@@ -193,10 +194,10 @@ impl Harvest {
         self.may_have_gaps |= self.has_several_sizes && next_page.and_then(next_number).is_some();
         let position = self.position_before(next_page);
         let left_out = self.write(entries, position.as_ref()).await?;
-        if left_out.of_registry > 0 && !self.is_cut {
-            self.is_cut = true;
+        if left_out.of_registry > 0 && self.left_out_of_registry == 0 {
             tracing::warn!(registry = self.registry, "a registry has too many entries: the rest is not kept");
         }
+        self.left_out_of_registry += left_out.of_registry;
         self.left_out_of_sites += left_out.of_sites;
         Ok(())
     }

@@ -51,7 +51,7 @@ impl Worker<'_> {
             work.sites_known = counted.ok().flatten();
         }
         (self.progress)(Progress::State(&CrawlState {
-            summary: &self.summary,
+            summary: self.summary,
             sites_known: work.sites_known,
             open: work.running.len(),
             is_full: work.running.len() >= self.concurrency,
