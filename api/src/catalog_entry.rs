@@ -188,6 +188,8 @@ impl CatalogEntry {
             made.version.clone_from(&capability.version);
         }
         made.published.clone_from(&capability.published);
+        // The entry refers to its document by `url`, and an entry has either `url` or `data` (ARD §4.3).
+        made.published.remove("data");
         // Metadata of a publisher can neither replace nor imitate the facts of this registry.
         if let Some(Value::Object(published)) = made.published.remove("metadata") {
             for (name, value) in published {

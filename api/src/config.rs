@@ -240,12 +240,14 @@ impl ApiSettings {
 }
 
 impl ApiConfig {
-    /// The warning for an instance whose operator may suspend sites, but whose owners could not answer.
+    /// The warning for an instance whose operator may suspend sites, but whose owners could not answer without a key.
     pub(crate) const fn warning_without_contact(&self) -> Option<&'static str> {
         if self.admin_tokens.is_none() || self.contact.is_some() {
             return None;
         }
-        Some("no contact is set, so owners of suspended sites cannot answer: set contact in [api]")
+        Some(
+            "no contact is set, so owners of suspended sites can answer only with the key of a claim: set contact in [api]",
+        )
     }
 }
 

@@ -52,7 +52,7 @@ pub enum Reads {
 
 /// Routes that need no key even if reads need one: health checks, routes with their own credentials, and the keys that verify signatures of
 /// this instance.
-const OPEN: [&str; 13] = [
+const OPEN: [&str; 14] = [
     "/healthz",
     "/readyz",
     "/metrics",
@@ -63,6 +63,7 @@ const OPEN: [&str; 13] = [
     "/.well-known/jwks.json",
     "/sites/{domain}/opt-out",
     "/sites/{domain}/searches",
+    "/sites/{domain}/objection",
     "/watches/{id}",
     "/watches/{id}/rotate",
     "/watches/{id}/challenge",

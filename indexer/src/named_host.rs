@@ -4,10 +4,10 @@ use manifest::Host;
 
 /// What may precede a domain that identifies a publisher.
 const PREFIXES: [&str; 6] = ["did:web:", "did:wba:", "urn:air:", "web:", "https:", "http:"];
-/// Maximum number of names with dots that are read in a text.
+/// Number of hosts after which no further one is read in a text.
 const NAMES_MAX: usize = 8;
-/// Characters that are read as a dot in a domain (UTS 46), and how people write one so that it is no link.
-const DOTS: [&str; 5] = ["\u{3002}", "\u{ff0e}", "\u{ff61}", "[.]", "(.)"];
+/// Characters that are read as a dot in a domain (UTS 46) or look like one, its escape, and how people write one so that it is no link.
+const DOTS: [&str; 9] = ["\u{3002}", "\u{ff0e}", "\u{ff61}", "\u{2024}", "%2e", "[.]", "(.)", "\\.", ".."];
 
 /// The host of a text in lower case such as `example.org.`, `https://www.example.org:443/path`, `@example.org`, `did:web:example.org` and
 /// `urn:air:example.org:agents:one`, also in quotes or brackets and before a comma. `None` for other texts. People and models paste a domain
@@ -30,16 +30,28 @@ pub(crate) fn named_host(text: &str) -> Option<Host> {
     host_of(host)
 }
 
-/// The first hosts that a text may name anywhere: each word with dots, and the same in reverse order, as in `org.example/server`. Most are no
-/// hosts of known sites.
+/// The first hosts that a text in lower case may name anywhere: each word with dots, and for the namespace of a server, as in
+/// `org.example/server`, also the same in reverse order. Most are no hosts of known sites. A name such as `flights.search` is usually that of a
+/// tool, so it is not read in reverse order: otherwise the owner of `search.flights` would own the name.
 pub(crate) fn named_hosts(text: &str) -> Vec<Host> {
     let plain = with_dots(text);
-    let words = plain.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-')));
-    let names = words.map(|word| word.trim_matches(['.', '-'])).filter(|word| word.contains('.'));
+    let words = plain.split_inclusive(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-')));
     let mut hosts = Vec::new();
-    for name in names.take(NAMES_MAX) {
-        let reversed = name.split('.').rev().collect::<Vec<_>>().join(".");
-        hosts.extend([name, &reversed].into_iter().filter_map(host_of));
+    let mut before = ' ';
+    for word in words {
+        let is_namespace = word.ends_with('/') && !matches!(before, '/' | '@');
+        before = word.chars().next_back().unwrap_or(' ');
+        let name = word.trim_matches(|c: char| !c.is_alphanumeric());
+        if !name.contains('.') {
+            continue;
+        }
+        hosts.extend(host_of(name));
+        if is_namespace {
+            hosts.extend(host_of(&name.split('.').rev().collect::<Vec<_>>().join(".")));
+        }
+        if hosts.len() >= NAMES_MAX {
+            break;
+        }
     }
     hosts
 }
@@ -78,6 +90,11 @@ mod tests {
             "(victim.example)",
             "<https://victim.example>",
             "\u{201c}victim.example\u{201d}",
+            "\"victim.example\"",
+            "victim\u{2024}example",
+            "victim%2eexample",
+            "victim\\.example",
+            "victim..example",
             "`victim.example`",
             "[victim](https://victim.example)",
             "https:victim.example",
@@ -111,6 +128,10 @@ mod tests {
             assert!(hosts.iter().any(|host| host.as_str() == "victim.example"), "{text}: {hosts:?}");
         }
         assert_eq!(named_hosts("open account, v1 2.0 ... 10.0.0.1"), []);
-        assert_eq!(named_hosts(&"a.example ".repeat(100)).len(), 2 * NAMES_MAX);
+        assert_eq!(named_hosts(&"a.example ".repeat(100)).len(), NAMES_MAX);
+        for text in ["flights.search", "call flights.search now", "https://flights.search/a"] {
+            let hosts = named_hosts(text);
+            assert!(hosts.iter().all(|host| host.as_str() == "flights.search"), "{text}: {hosts:?}");
+        }
     }
 }

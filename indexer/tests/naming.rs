@@ -244,6 +244,8 @@ fn a_request_with_a_known_domain_has_exact_matches_of_its_owner_alone() {
         ("https:victim.example", vec!["victim.example"]),
         ("did:wba:victim.example", vec!["victim.example"]),
         ("victim[.]example", vec!["victim.example"]),
+        ("\"victim.example\"", vec!["victim.example"]),
+        ("victim\u{2024}example", vec!["victim.example"]),
         ("example.victim/mcp", vec!["victim.example"]),
         ("victim.example:pay", vec![]),
         ("open account at victim.example", vec![]),
@@ -255,6 +257,43 @@ fn a_request_with_a_known_domain_has_exact_matches_of_its_owner_alone() {
         let sites: Vec<String> = hits.map(|hit| hit.site.to_string()).collect();
         assert_eq!(sites, expected, "{text}");
     }
+}
+
+/// Others repeat the request in their texts, and have more results.
+#[test]
+fn results_of_a_site_that_the_request_names_among_other_words_rank_first() {
+    for text in [
+        "open account at victim.example",
+        "victim.example account",
+        "the victim.example account",
+        "victim.example:account",
+        "account api.victim.example",
+        "account example.victim/mcp",
+    ] {
+        let owner = own("victim.example", "open", "Opens an account.");
+        let mut manifests = vec![owner];
+        for number in 0..12 {
+            manifests.push(own(&format!("evil{number}.example"), text, &format!("{text}, {text} {number}")));
+        }
+        let (_dir, searcher) = searcher(&manifests);
+        let hits = found(&searcher, text, Filters::default());
+        assert_eq!(hits.first().map(|hit| hit.site.as_str()), Some("victim.example"), "{text}");
+        assert_eq!(explanation(&hits[0])["named_site"], true, "{text}");
+    }
+}
+
+/// `search.flights` is a domain, too.
+#[test]
+fn the_owner_of_a_reversed_name_has_no_exact_match_alone() {
+    let (airline, other) = (
+        own("air.example", "flights.search", "Finds flights."),
+        own("search.flights", "flights.search", "Buy."),
+    );
+    let (_dir, searcher) = searcher(&[airline, other]);
+    let hits = found(&searcher, "flights.search", Filters::default()).into_iter().filter(is_exact);
+    let mut sites: Vec<String> = hits.map(|hit| hit.site.to_string()).collect();
+    sites.sort();
+    assert_eq!(sites, ["air.example", "search.flights"]);
 }
 
 /// A site gives the name of another publisher to all of its capabilities.
@@ -269,6 +308,7 @@ fn the_name_of_many_capabilities_does_not_hide_the_same_name_of_another_site() {
     bank.manifest.name = Some("Harbour Bank".to_owned());
     let (_dir, searcher) = searcher(&[many, bank]);
     let hits = found(&searcher, "harbour bank", Filters::default());
-    let exact: Vec<&str> = hits.iter().filter(|hit| is_exact(hit)).map(|hit| hit.site.as_str()).collect();
-    assert!(exact.contains(&"harbour.example"), "{exact:?}");
+    let sites: Vec<&str> = hits.iter().map(|hit| hit.site.as_str()).collect();
+    let bank = hits.iter().find(|hit| hit.site.as_str() == "harbour.example");
+    assert!(bank.is_some_and(is_exact), "{sites:?}");
 }

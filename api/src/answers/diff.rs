@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use crate::text::quoted;
 use crate::value_size::bytes_left_after;
 
 /// Maximum number of listed changes of fields.
@@ -244,8 +245,10 @@ fn parameters(
     for name in names {
         let field = format!("parameters.{name}");
         let breaks = match (was.get(name), is.get(name)) {
-            (None, Some(_)) if is_required.contains(name) => Some(format!("\"{name}\" has to be given now")),
-            (Some(_), None) => Some(format!("\"{name}\" is not taken any more")),
+            (None, Some(_)) if is_required.contains(name) => {
+                Some(format!("{} has to be given now", quoted(name)))
+            }
+            (Some(_), None) => Some(format!("{} is not taken any more", quoted(name))),
             (Some(before), Some(after)) => narrowed(name, before, after),
             _ => None,
         };
@@ -255,7 +258,7 @@ fn parameters(
         let demanded = was.contains_key(name) && is.contains_key(name);
         let (before, after) = (was_required.contains(name), is_required.contains(name));
         if demanded && before != after {
-            let breaks = after.then(|| format!("\"{name}\" has to be given now"));
+            let breaks = after.then(|| format!("{} has to be given now", quoted(name)));
             let values = [&Value::Bool(before), &Value::Bool(after)];
             budget.add(changes, &format!("parameters.{name}.required"), values, breaks);
         }
@@ -280,10 +283,10 @@ fn narrowed(name: &str, before: &Value, after: &Value) -> Option<String> {
     let (was, is) = (kinds(before), kinds(after));
     let widened = |kind: &String| is.contains(kind) || (kind == "integer" && is.contains("number"));
     if !is.is_empty() && (was.is_empty() || !was.iter().all(widened)) {
-        return Some(format!("\"{name}\" takes another type"));
+        return Some(format!("{} takes another type", quoted(name)));
     }
     if before.get("x-in") != after.get("x-in") {
-        return Some(format!("\"{name}\" is sent in another part of the request"));
+        return Some(format!("{} is sent in another part of the request", quoted(name)));
     }
     let is_fewer = match (values(before), values(after)) {
         (None, Some(_)) => true,
@@ -291,7 +294,7 @@ fn narrowed(name: &str, before: &Value, after: &Value) -> Option<String> {
         _ => false,
     };
     if is_fewer {
-        return Some(format!("\"{name}\" takes fewer values"));
+        return Some(format!("{} takes fewer values", quoted(name)));
     }
     let is_tighter = |key: &str, tightens: fn(f64, f64) -> bool| {
         let bound = |schema: &Value| schema.get(key).and_then(Value::as_f64);
@@ -305,7 +308,7 @@ fn narrowed(name: &str, before: &Value, after: &Value) -> Option<String> {
     let upper = ["maximum", "exclusiveMaximum", "maxLength", "maxItems"];
     let tighter = lower.iter().any(|key| is_tighter(key, |was, is| is > was))
         || upper.iter().any(|key| is_tighter(key, |was, is| is < was));
-    tighter.then(|| format!("the bounds of \"{name}\" are tighter"))
+    tighter.then(|| format!("the bounds of {} are tighter", quoted(name)))
 }
 
 fn values(schema: &Value) -> Option<&[Value]> {
@@ -326,9 +329,9 @@ fn response(
         }
         let kind = |of: Option<&&Value>| of.and_then(|schema| schema.get("type").cloned());
         let breaks = match after {
-            None => Some(format!("\"{name}\" is not answered any more")),
+            None => Some(format!("{} is not answered any more", quoted(name))),
             Some(_) if before.is_some() && kind(before) != kind(after) => {
-                Some(format!("\"{name}\" is answered as another type"))
+                Some(format!("{} is answered as another type", quoted(name)))
             }
             Some(_) => None,
         };

@@ -50,11 +50,14 @@ pub(super) async fn tombstones(
             if found.len() >= max || read == READ_MAX || (read > 0 && began.elapsed() >= TIME_MAX) {
                 return Ok((found, Some(FeedPosition(entry.position.0 - 1))));
             }
-            if !listed.insert(entry.manifest_id.clone()) {
+            if listed.contains(&entry.manifest_id) {
                 continue;
             }
             read += 1;
-            found.extend(tombstone(app, client, filter, entry).await?);
+            if let Some(removed) = tombstone(app, client, filter, entry).await? {
+                listed.insert(entry.manifest_id.clone());
+                found.push(removed);
+            }
         }
         if page.read_to == after {
             return Ok((found, None));
@@ -83,6 +86,10 @@ async fn tombstone(
     let manifests = app.manifests(client);
     let is_in_index = !app.store.manifest_sizes(std::slice::from_ref(&entry.manifest_id)).await?.is_empty();
     let Some(stored) = manifests.find(&entry.manifest_id).await? else { return Ok(None) };
+    // the manifest was added again, and this entry states why it had been removed before
+    if entry.at < stored.first_seen_at {
+        return Ok(None);
+    }
     let counts = may_speak(stored.named_by, stored.publisher);
     let was_listed = counts || entry.change == FeedChange::StatusChanged;
     let is_listed = counts && is_in_index;

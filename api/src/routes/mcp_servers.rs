@@ -364,7 +364,8 @@ fn server(manifest: &Manifest, name: &str) -> Option<Map<String, Value>> {
     Some(server)
 }
 
-/// The remotes of a server that agents may connect to, each URL once.
+/// The remotes of a server that agents may connect to, each URL once. A URL with a variable (`{tenant}`) is left out: clients could not fill
+/// it in.
 fn remotes(manifest: &Manifest) -> impl Iterator<Item = Value> {
     let declared = manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
     let of_tools = manifest.capabilities.iter().filter_map(|capability| {
@@ -373,7 +374,8 @@ fn remotes(manifest: &Manifest) -> impl Iterator<Item = Value> {
     });
     let all = declared.filter_map(|one| Some((one.url.as_deref()?, transport(one))));
     let is_web = |url: &str| {
-        (url.starts_with("https://") || url.starts_with("http://")) && !url.contains(char::is_whitespace)
+        let is_http = url.starts_with("https://") || url.starts_with("http://");
+        is_http && !url.contains(|letter: char| letter.is_whitespace() || matches!(letter, '{' | '}'))
     };
     let is_usable = move |url: &str| is_web(url) && manifest.address_for_agents(url).is_some();
     let mut seen = HashSet::new();
@@ -440,6 +442,12 @@ mod tests {
             server(&many, "example.tools/many").unwrap()["remotes"].as_array().unwrap().len(),
             REMOTES_MAX
         );
+    }
+
+    #[test]
+    fn remotes_with_variables_are_left_out() {
+        let remote = with_remotes(std::iter::once("https://tools.example/{tenant}/mcp".to_owned()));
+        assert_eq!(remotes(&remote).count(), 0, "nothing says what the variable is");
     }
 
     /// Comparing all pairs of addresses would take minutes.

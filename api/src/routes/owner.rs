@@ -5,6 +5,7 @@ use chrono::{DateTime, NaiveDate, TimeDelta};
 use manifest::{CapabilityId, SiteName};
 use policy::claim::Proof;
 use serde::Serialize;
+use store::CapabilitySearchCount;
 use utoipa::ToSchema;
 
 use super::admin::{BlockAnswer, block_site};
@@ -40,14 +41,23 @@ pub(crate) struct SearchesOfCapability {
     capability_url: String,
     /// Searches of all days whose page of results had it.
     searches: u64,
+    /// Days (UTC) on which it was counted, the latest first.
+    days: Vec<SearchesOfDay>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SearchesOfDay {
     #[schema(value_type = String)]
     day: NaiveDate,
-    /// Searches whose page of results had a capability of the site.
+    /// Searches whose page of results had a capability of the site, or this one.
     searches: u64,
+}
+
+impl SearchesOfDay {
+    /// `day` counts the days since 1970-01-01 UTC.
+    fn of(day: i32, searches: u64) -> Self {
+        Self { day: (DateTime::UNIX_EPOCH + TimeDelta::days(i64::from(day))).date_naive(), searches }
+    }
 }
 
 /// Blocks the site and deletes its stored data, at the request of its owner.
@@ -95,17 +105,24 @@ pub(crate) async fn searches(
     credentials.admit(&app.store, &site).await?;
     let since = day_of(clock::now() - TimeDelta::days(i64::from(DAYS_KEPT)));
     let counts = app.store.search_counts_of(&site, since).await?;
-    let day = |day: i32| (DateTime::UNIX_EPOCH + TimeDelta::days(i64::from(day))).date_naive();
-    let days =
-        counts.into_iter().map(|count| SearchesOfDay { day: day(count.day), searches: count.searches });
-    let base = app.base_url();
-    let capabilities = app.store.capability_search_counts_of(&site, since, CAPABILITIES_MAX).await?;
-    let capabilities = capabilities.into_iter().map(|counted| SearchesOfCapability {
-        capability_url: format!("{base}/capabilities/{}", counted.capability),
-        capability_id: counted.capability,
-        searches: counted.searches,
-    });
-    let (days, capabilities) = (days.collect(), capabilities.collect());
+    let days = counts.into_iter().map(|count| SearchesOfDay::of(count.day, count.searches)).collect();
+    let counts = app.store.capability_search_counts_of(&site, since, CAPABILITIES_MAX).await?;
+    let capabilities = searches_of_capabilities(&counts, &app.base_url());
     let answer = SearchesAnswer { site, days, capabilities, kept_days: DAYS_KEPT };
     context.json(&answer, Caching::Never)
+}
+
+/// One item for each capability. The counts of a capability follow each other.
+fn searches_of_capabilities(counts: &[CapabilitySearchCount], base: &str) -> Vec<SearchesOfCapability> {
+    let by_capability = counts.chunk_by(|one, next| one.capability == next.capability);
+    let of_capability = |counts: &[CapabilitySearchCount]| {
+        let capability_id = counts.first()?.capability.clone();
+        Some(SearchesOfCapability {
+            capability_url: format!("{base}/capabilities/{capability_id}"),
+            capability_id,
+            searches: counts.iter().map(|count| count.searches).sum(),
+            days: counts.iter().map(|count| SearchesOfDay::of(count.day, count.searches)).collect(),
+        })
+    };
+    by_capability.filter_map(of_capability).collect()
 }

@@ -14,7 +14,7 @@ use super::identity::{DESCRIPTION, NAME, ServerIdentity, TAGS, VERSION};
 use crate::body::fresh;
 use crate::request::Request;
 use crate::response::HttpResult;
-use crate::text::{cut, one_line};
+use crate::text::{cut, one_line, quoted};
 use crate::tools::Tool;
 
 /// Maximum length of a message, in characters: the same as for a search query.
@@ -176,12 +176,12 @@ fn message(protocol: Protocol, text: &str, found: &Value) -> Value {
                 row["endpoint"].as_str().map(|address| cut(&escape::address(address), LINE_CHARS_MAX));
             // The registry's own text comes first: after the opening quotation mark, the publisher's text may imitate anything.
             format!(
-                "- {}, {}{}: {}\"{}\"",
+                "- {}, {}{}: {}{}",
                 words("site"),
                 row["declared_by"].as_str().map(|declared| format!("{declared}, ")).unwrap_or_default(),
                 endpoint.as_deref().unwrap_or("no endpoint declared"),
                 if row["addresses_reader"] == true { ADDRESSING } else { "" },
-                words("name").replace('"', "'"),
+                quoted(&words("name")),
             )
         };
         let lines: Vec<String> = rows.iter().map(line).collect();

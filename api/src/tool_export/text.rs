@@ -75,13 +75,9 @@ fn elsewhere(parts: &Parts<'_>) -> String {
     in_words("calls", &calls) + &in_words("sends credentials to", &credentials)
 }
 
-/// A text in quotation marks. Quotation marks inside it, similar-looking characters, and runs of apostrophes become an apostrophe.
+/// A text of a publisher on one line in quotation marks.
 fn quotation(text: &str, chars_max: usize) -> String {
-    let text = unstamped(one_line(text, chars_max));
-    let mut chars: Vec<char> =
-        text.chars().map(|char| if is_quotation_mark(char) { '\'' } else { char }).collect();
-    chars.dedup_by(|next, before| *next == '\'' && *before == '\'');
-    format!("\"{}\"", String::from_iter(chars))
+    quoted(&unstamped(one_line(text, chars_max)))
 }
 
 /// A publisher's text that cannot be mistaken for our stamp.
@@ -104,34 +100,6 @@ pub(super) fn unstamped_value(value: &mut Value) {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-}
-
-/// Whether a character is a double quotation mark or looks like one (Unicode 16: names with QUOTATION MARK or DOUBLE PRIME, and the
-/// corner brackets).
-const fn is_quotation_mark(char: char) -> bool {
-    matches!(
-        char,
-        '"' | '\u{ab}'
-            | '\u{bb}'
-            | '\u{2ba}'
-            | '\u{2dd}'
-            | '\u{2ee}'
-            | '\u{5f4}'
-            | '\u{201c}'..='\u{201f}'
-            | '\u{2033}'
-            | '\u{2034}'
-            | '\u{2036}'
-            | '\u{2037}'
-            | '\u{275d}'
-            | '\u{275e}'
-            | '\u{2760}'
-            | '\u{2e42}'
-            | '\u{300c}'..='\u{300f}'
-            | '\u{301d}'..='\u{301f}'
-            | '\u{ff02}'
-            | '\u{1f676}'..='\u{1f678}'
-            | '\u{e0022}'
-    )
 }
 
 fn cautions(capability: &Capability) -> Vec<String> {

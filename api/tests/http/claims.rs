@@ -210,6 +210,7 @@ async fn an_owner_sees_how_many_searches_showed_the_site() {
     let answer = with_key(&world, "GET", "/sites/skyhop.example/searches", &key).await.json();
     let first = &answer["capabilities"][0];
     assert_eq!(first["searches"], json!(4), "{answer}");
+    assert_eq!(first["days"], answer["days"], "{answer}");
     let shown = world.get(&format!("/capabilities/{}", first["capability_id"].as_str().unwrap())).await;
     assert_eq!(shown.json()["site"], "skyhop.example");
     world.app.write_search_counts().await.unwrap();

@@ -242,6 +242,30 @@ async fn readers_and_owners_may_ask_for_a_visit() {
     }
 }
 
+/// Reads of a private instance need a reader key, which an owner does not have.
+#[tokio::test]
+async fn an_owner_needs_no_reader_key_for_the_routes_of_owners() {
+    let world = World::with(Settings { reads: Reads::Keys, ..Settings::default() }).await;
+    let owner = IssuedKey::new(KeyKind::Owner, &[7; 32]).key;
+    world.prove("skyhop.example", &owner, machine_now()).await;
+    let document = world.get("/openapi.json").await.json();
+    let mut checked = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            // the key is deleted with an opt-out
+            if operation["security"] != json!([{"owner": []}]) || path.ends_with("/opt-out") {
+                continue;
+            }
+            let path = path.replace("{domain}", "skyhop.example");
+            let owner = format!("Bearer {owner}");
+            let answer = request(&world, &method.to_uppercase(), &path, Some(&owner)).await;
+            assert_ne!(answer.status, StatusCode::UNAUTHORIZED, "{method} {path}: {}", answer.text());
+            checked.push(path);
+        }
+    }
+    assert!(checked.iter().any(|path| path.ends_with("/objection")), "{checked:?}");
+}
+
 /// Browsers send the password for embedded images, and the size of an image would reveal its content to a page of another origin.
 #[tokio::test]
 async fn pages_of_other_origins_cannot_embed_a_private_instance() {

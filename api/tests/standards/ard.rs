@@ -763,6 +763,33 @@ async fn registry_answers_every_probe_of_the_conformance_tester() {
     assert!(explored["facets"].is_object());
 }
 
+/// A publisher embeds its artefacts.
+#[tokio::test]
+async fn entries_have_either_an_address_or_data() {
+    let card = json!({"name": "Inline", "version": "1.0.0", "description": "Finds lanterns.",
+                      "remotes": [{"type": "streamable-http", "url": "https://shop.example/mcp"}]});
+    let entry = |name: &str, kind: &str, data: Value| {
+        json!({"identifier": format!("urn:air:shop.example:server:{name}"), "displayName": name, "type": kind, "data": data,
+               "representativeQueries": ["find a lantern", "compare lanterns"]})
+    };
+    let agent = json!({"name": "Agent", "description": "Repairs lanterns.", "url": "https://shop.example/a2a", "version": "1"});
+    let catalog = json!({"entries": [entry("inline", "application/mcp-server-card+json", card),
+                                     entry("agent", "application/a2a-agent-card+json", agent)]});
+    let world = World::with(&[("https://shop.example/.well-known/ard.json", catalog)]).await;
+    let listed = world.get("/agents").await.ok();
+    let of_site = world.get("/sites/shop.example/ard.json").await.ok();
+    let found = search(&world, &json!({"query": {"text": "lantern"}})).await;
+    let looked_up = world.get(&entry_path("urn:air:shop.example:server:inline")).await.ok();
+    let lists = [&listed["items"], &of_site["entries"], &found["results"]];
+    let entries: Vec<&Value> =
+        lists.into_iter().flat_map(|list| list.as_array().unwrap()).chain([&looked_up]).collect();
+    assert!(entries.len() >= 6, "{entries:?}");
+    for entry in entries {
+        assert!(entry.get("url").is_some() != entry.get("data").is_some(), "{entry}");
+    }
+    assert_valid(&entry_schema(), &looked_up);
+}
+
 /// Checks our own manifest against the conformance tester's requirements for publishers.
 #[tokio::test]
 async fn own_manifest_passes_every_check_of_the_conformance_tester() {

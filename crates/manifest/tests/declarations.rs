@@ -185,3 +185,14 @@ fn an_excerpt_of_a_large_declaration_is_bounded() {
     let json = serde_json::to_vec(&Excerpt::of(&plain, &plain.capabilities[0])).unwrap();
     assert!(json.len() < 1_024, "usually it is short: {} bytes", json.len());
 }
+
+#[test]
+fn requirements_of_x402_have_its_payment_scheme() {
+    let requirement = r#"{"scheme": "exact", "network": "base", "asset": "USDC", "maxAmountRequired": "10000", "payTo": "0x1"}"#;
+    let document = format!(
+        r#"{{"x402Version": 1, "resources": [{{"url": "https://shop.example/a", "accepts": [{requirement}]}}]}}"#
+    );
+    let manifest = read("/.well-known/x402.json", document.as_bytes());
+    let schemes = manifest::declaration::payment_schemes(&manifest, &manifest.capabilities[0]);
+    assert_eq!(schemes, ["exact", "x402"]);
+}

@@ -6,6 +6,7 @@ use manifest::model::UnknownValue;
 
 use crate::analysis::words;
 use crate::filter::{FacetKey, Filters};
+use crate::named_host::named_host;
 
 /// Maximum length of a phrasing, in bytes. Requests to agents may contain pasted documents (the longest in the public tool-retrieval sets
 /// has 18,686 bytes). Parsing them is cheap, because only the first words are used.
@@ -57,7 +58,12 @@ pub(crate) fn parse(query: &str) -> Result<ParsedQuery, UnknownValue> {
         let (piece, after) = next_piece(rest);
         rest = after.trim_start();
         match piece {
-            Piece::Phrase(text) if quoted.len() < OPERATORS_MAX && is_phrase(text) => {
+            // A domain is no condition: a request for it finds its site, whose texts need not contain it.
+            Piece::Phrase(text)
+                if quoted.len() < OPERATORS_MAX
+                    && is_phrase(text)
+                    && named_host(&text.to_lowercase()).is_none() =>
+            {
                 quoted.push(text.to_owned());
                 append(&mut parsed.text, text);
             }

@@ -34,8 +34,10 @@ const SITE_CAP_AMONG: usize = 10;
 const COPY_FACTOR: f32 = 0.7;
 /// Maximum number of words of a phrasing whose scores an explanation lists.
 const EXPLAINED_WORDS_MAX: usize = 16;
-/// Added to exact matches; larger than every text score.
+/// Added to exact matches; larger than every text score and the bonus of a named site.
 const EXACT_BONUS: f32 = 4.0;
+/// Added to results of a site that the request names among other words; larger than every text score.
+const NAMED_SITE_BONUS: f32 = 2.0;
 
 /// A document with all values that determine its rank.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,6 +50,8 @@ pub(super) struct Candidate {
     pub(super) traits: DocumentTraits,
     /// Whether its id, name or site is a whole phrasing.
     pub(super) is_exact: bool,
+    /// Whether the request names its site among other words.
+    pub(super) is_of_named_site: bool,
     /// Whether it or its site is spam.
     pub(super) is_spam: bool,
     /// Cosine similarity of its vector and the request's vector, if both exist.
@@ -76,9 +80,10 @@ impl Ranked {
 
     /// The parts of the score, without its words.
     pub(super) fn explanation(&self, evidence: f32) -> Value {
-        let Candidate { text_score, traits, is_exact, cosine, .. } = self.candidate;
+        let Candidate { text_score, traits, is_exact, is_of_named_site, cosine, .. } = self.candidate;
         let mut explanation = json!({"text": text_score, "site": self.site_score, "prior": traits.prior,
-                                     "crowding": self.crowding, "exact": is_exact, "evidence": evidence});
+                                     "crowding": self.crowding, "exact": is_exact,
+                                     "named_site": is_of_named_site, "evidence": evidence});
         if let Some(cosine) = cosine {
             explanation["cosine"] = json!(cosine);
         }
@@ -138,8 +143,13 @@ pub(super) fn rank(candidates: &[Candidate], unit: f32, group_by: Grouping) -> V
     let ranked = |candidate: &Candidate| {
         let traits = candidate.traits;
         let site_score = SITE_SHARE * site_scores.get(&traits.site).copied().unwrap_or(0.0);
-        // spam may use any name, so an exact match means nothing
-        let bonus = if candidate.is_exact && !candidate.is_spam { EXACT_BONUS } else { 0.0 };
+        let bonus = match candidate {
+            // spam may use any name, so an exact match means nothing
+            Candidate { is_spam: true, .. } => 0.0,
+            Candidate { is_exact: true, .. } => EXACT_BONUS,
+            Candidate { is_of_named_site: true, text_score, .. } if *text_score > 0.0 => NAMED_SITE_BONUS,
+            Candidate { .. } => 0.0,
+        };
         let factor = if candidate.is_spam { SPAM_FACTOR } else { 1.0 };
         let score = (candidate.text_score + site_score) * traits.prior * factor + bonus;
         Ranked { candidate: *candidate, score, site_score, crowding: 1.0, members: Vec::new() }

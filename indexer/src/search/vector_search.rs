@@ -240,6 +240,7 @@ mod tests {
             text_score: *text_score,
             traits,
             is_exact: false,
+            is_of_named_site: false,
             is_spam: false,
             cosine: *cosine,
         };

@@ -1,6 +1,7 @@
 //! The candidates of a search by relevance: selected by words, exact names and vectors, and re-ranked.
 
 use std::collections::{HashMap, HashSet};
+use std::slice;
 
 use manifest::{CapabilityId, Host, is_main_host};
 use tantivy::schema::IndexRecordOption;
@@ -66,6 +67,16 @@ impl Window {
     }
 }
 
+/// What the phrasings name.
+#[derive(Default)]
+struct Named {
+    /// Documents whose id, name or site equals a whole phrasing. If the phrasing is a known id or names hosts of known sites, alone or among
+    /// other words, these are only documents of their owners, because anyone can choose a name.
+    documents: HashSet<DocAddress>,
+    /// Hashes of the sites that a phrasing names among other words.
+    sites: HashSet<u64>,
+}
+
 /// The text scores of all phrasings.
 struct TextScores {
     /// Averaged, by row.
@@ -84,8 +95,8 @@ impl WindowQuery<'_> {
         let Best { documents: selected, total: matching } = self.retrieval.best()?;
         let is_complete = matching == selected.len() as u64;
         let mut addresses: Vec<DocAddress> = selected.iter().map(|(_, address)| *address).collect();
-        let exact = self.exact_documents()?;
-        join(&mut addresses, exact.iter().copied(), usize::MAX);
+        let named = self.named()?;
+        join(&mut addresses, named.documents.iter().copied(), usize::MAX);
         let vector = self.vectors.and_then(|vectors| vectors.embed(&self.texts));
         if let Some(vector) = &vector {
             let nearest = vector.nearest(self.opened(), self.retrieval.admitted(), self.deadline)?;
@@ -95,7 +106,7 @@ impl WindowQuery<'_> {
         let total = matching + self.count_without_words(joined)?;
         let scores: Vec<f32> = selected.into_iter().map(|(score, _)| score).collect();
         let texts = self.score_texts(&addresses, &scores)?;
-        let mut candidates = self.candidates(&addresses, &texts.average, &exact, vector.as_ref());
+        let mut candidates = self.candidates(&addresses, &texts.average, &named, vector.as_ref());
         if vector.is_some() {
             mix_cosines(&mut candidates);
         }
@@ -135,17 +146,19 @@ impl WindowQuery<'_> {
         &self,
         addresses: &[DocAddress],
         text_scores: &[f32],
-        exact: &HashSet<DocAddress>,
+        named: &Named,
         vector: Option<&QueryVector<'_>>,
     ) -> Vec<Candidate> {
         let candidate = |(row, (address, text_score)): (usize, (&DocAddress, &f32))| {
             let columns = self.opened().columns.get(address.segment_ord as usize)?;
+            let traits = columns.traits(address.doc_id)?;
             Some(Candidate {
                 row,
                 address: *address,
                 text_score: *text_score,
-                traits: columns.traits(address.doc_id)?,
-                is_exact: exact.contains(address),
+                traits,
+                is_exact: named.documents.contains(address),
+                is_of_named_site: named.sites.contains(&traits.site),
                 is_spam: self.opened().is_spam(*address),
                 cosine: vector.and_then(|vector| vector.cosine(self.opened(), *address)),
             })
@@ -182,28 +195,27 @@ impl WindowQuery<'_> {
         scored.map(|(plan, scores)| evidence(plan, scores, row).max(good_cosine(hit))).reduce(f32::max)
     }
 
-    /// Documents whose id, name or site equals a whole phrasing. If the phrasing is a known id or names hosts of known sites, alone or among
-    /// other words, only documents of their owners match, because anyone can choose a name.
-    fn exact_documents(&self) -> Result<HashSet<DocAddress>, IndexError> {
-        let mut found = HashSet::new();
+    fn named(&self) -> Result<Named, IndexError> {
+        let mut named = Named::default();
         for text in &self.texts {
-            let documents = self.exact_documents_of(&text.to_lowercase());
-            found.extend(documents.map_err(IndexError::engine("look an exact name up"))?);
+            let added = self.add_named(&text.to_lowercase(), &mut named);
+            added.map_err(IndexError::engine("look an exact name up"))?;
         }
-        Ok(found)
+        Ok(named)
     }
 
-    fn exact_documents_of(&self, text: &str) -> tantivy::Result<HashSet<DocAddress>> {
+    fn add_named(&self, text: &str, named: &mut Named) -> tantivy::Result<()> {
         let fields = &self.opened().fields;
         let exact = |form: &str| Term::from_field_text(fields.exact, form);
         if CapabilityId::parse(text).is_ok() {
             let owned = self.first_with(&[exact(text), Term::from_field_text(fields.id, text)])?;
             if !owned.is_empty() {
-                return Ok(owned.into_iter().collect());
+                named.documents.extend(owned);
+                return Ok(());
             }
         }
         let folded = fold_exact(text);
-        let mut found = HashSet::new();
+        let forms: Vec<&str> = if text == folded { vec![text] } else { vec![folded.as_str(), text] };
         let whole = named_host(text);
         let known = self.known_hosts(whole.iter().cloned().chain(named_hosts(text)))?;
         for (host, of_site) in &known {
@@ -213,27 +225,35 @@ impl WindowQuery<'_> {
                 for form in [text, host.as_str()].into_iter().chain(domain) {
                     let owned = self.first_with(&[exact(form), of_site.clone()])?;
                     if !owned.is_empty() {
-                        return Ok(owned.into_iter().collect());
+                        named.documents.extend(owned);
+                        return Ok(());
                     }
                 }
             } else {
                 // every document has the name of its host, or of the domain if the site publishes it there
                 let owner = exact(domain.unwrap_or(host.as_str()));
-                for form in [text, folded.as_str()].into_iter().filter(|form| !form.is_empty()) {
-                    found.extend(self.first_with(&[exact(form), owner.clone(), of_site.clone()])?);
+                for form in forms.iter().filter(|form| !form.is_empty()) {
+                    let owned = self.first_with(&[exact(form), owner.clone(), of_site.clone()])?;
+                    named.documents.extend(owned);
                 }
+                named
+                    .sites
+                    .extend(self.first_with(slice::from_ref(of_site))?.first().and_then(|of| self.site(*of)));
             }
         }
         // the names that others chose do not match a text that names a known site
-        if !known.is_empty() {
-            return Ok(found);
-        }
-        for form in [Some(folded.as_str()), Some(text).filter(|text| *text != folded)].into_iter().flatten() {
-            if !form.is_empty() {
-                found.extend(self.first_with(&[exact(form)])?);
+        if known.is_empty() {
+            for form in forms.iter().filter(|form| !form.is_empty()) {
+                named.documents.extend(self.first_with(&[exact(form)])?);
             }
         }
-        Ok(found)
+        Ok(())
+    }
+
+    /// The hash of a document's site.
+    fn site(&self, address: DocAddress) -> Option<u64> {
+        let columns = self.opened().columns.get(address.segment_ord as usize)?;
+        columns.traits(address.doc_id).map(|traits| traits.site)
     }
 
     /// The hosts among these whose sites have documents in the index, each once, with the term of its site.

@@ -95,7 +95,10 @@ impl Excerpt {
     }
 }
 
-/// The distinct payment schemes of a capability in lower case, or those of its manifest if it names none. Empty for a free capability,
+/// The schemes of payment requirements in x402 v2.
+const SCHEMES_OF_X402: [&str; 2] = ["exact", "upto"];
+
+/// The distinct payment schemes of a capability in lower case, with x402 for those that x402 defines, or those of its manifest if it names none. Empty for a free capability,
 /// and for one that states no payment while others of its manifest do.
 pub fn payment_schemes(manifest: &Manifest, capability: &Capability) -> Vec<String> {
     // A call without credentials and without a price is not paid, even if others are.
@@ -120,6 +123,10 @@ pub fn payment_schemes(manifest: &Manifest, capability: &Capability) -> Vec<Stri
     let terms = own.map_or(manifest.payments.as_slice(), std::slice::from_ref);
     let mut schemes: Vec<String> =
         terms.iter().filter_map(|terms| terms.scheme.as_deref()).map(str::to_lowercase).collect();
+    // `scheme` of an x402 requirement states how the amount is determined
+    if schemes.iter().any(|scheme| SCHEMES_OF_X402.contains(&scheme.as_str())) {
+        schemes.push("x402".to_owned());
+    }
     schemes.sort_unstable();
     schemes.dedup();
     schemes

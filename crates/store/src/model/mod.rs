@@ -43,7 +43,7 @@ pub use registry_entry::{
 pub use report::{Report, ReportCap, ReportCaps, ReportFilter, ReportLine, ReportOutcome, ReportedSite};
 pub use retention::{FeedReader, Retained, Retention};
 pub use robots::RobotsRecord;
-pub use search_count::{CapabilitySearchCount, CapabilitySearches, SearchCount};
+pub use search_count::{CapabilitySearchCount, SearchCount};
 pub use seed::{LINK_BYTES_MAX, Seed, SeedOrigin, SeedsAdded};
 pub use site::{
     BlockOutcome, BlockRecord, FailingSite, Hint, HostOrigin, HostState, ResourceState, SiteLease,

@@ -20,10 +20,3 @@ pub struct CapabilitySearchCount {
     pub capability: CapabilityId,
     pub searches: u64,
 }
-
-/// The searches that showed a capability, on all days of a period.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CapabilitySearches {
-    pub capability: CapabilityId,
-    pub searches: u64,
-}

@@ -8,7 +8,7 @@ use policy::claim::{Claim, Owner};
 use super::Store;
 use crate::StoreError;
 use crate::convert::millis;
-use crate::model::{CapabilitySearchCount, CapabilitySearches, SearchCount};
+use crate::model::{CapabilitySearchCount, SearchCount};
 
 impl Store {
     /// The claim to a site with its owner, if there is one.
@@ -60,14 +60,15 @@ impl Store {
         writing!(self, "capability_search_counts_add", search_count::capability_search_counts_add(counts))
     }
 
-    /// The sums of the capabilities of a site since a day (days since 1970-01-01 UTC), the highest first.
+    /// The counts of at most `max` capabilities of a site since a day (days since 1970-01-01 UTC): those with the highest sums first, and of
+    /// each the latest day first.
     #[boxed]
     pub async fn capability_search_counts_of(
         &self,
         site: &SiteName,
         since: i32,
         max: u32,
-    ) -> Result<Vec<CapabilitySearches>, StoreError> {
+    ) -> Result<Vec<CapabilitySearchCount>, StoreError> {
         reading!(
             self,
             "capability_search_counts_of",

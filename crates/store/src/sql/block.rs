@@ -51,11 +51,12 @@ const MESSAGE_PURGES: [&str; 2] = [
          AND watch_id IN (SELECT id FROM watch WHERE search IS NOT NULL)",
 ];
 
-/// Deletes what only a suspended site needs: its claim, with whose key the owner objects, reports, and the objection.
+/// Deletes what only a suspended site needs: its claim, with whose key the owner objects, reports, the objection, and the operator's note and
+/// places, which may quote the site.
 const OPT_OUT_PURGES: [&str; 3] = [
     "DELETE FROM site_claim WHERE site = $1",
     "DELETE FROM report WHERE site = $1",
-    "UPDATE suspension SET objection = NULL, objected_at_ms = NULL, answer = NULL, answered_at_ms = NULL
+    "UPDATE suspension SET note = '', places = NULL, objection = NULL, objected_at_ms = NULL, answer = NULL, answered_at_ms = NULL
      WHERE site = $1",
 ];
 

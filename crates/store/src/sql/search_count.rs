@@ -6,7 +6,7 @@ use super::rows::decode;
 use super::{Connection, batch};
 use crate::convert::{RowRef, intact, json, to_i64, to_u64};
 use crate::fault::Outcome;
-use crate::model::{CapabilitySearchCount, CapabilitySearches, SearchCount};
+use crate::model::{CapabilitySearchCount, SearchCount};
 
 /// About how many capabilities of a site are counted on one day: more than an owner reads, and at most a few hundred kilobytes a site for
 /// all days that are kept. A batch may exceed it.
@@ -109,25 +109,33 @@ pub(crate) async fn capability_search_counts_add(
     Ok(())
 }
 
-/// The sums of the capabilities of a site since a day, the highest first.
+/// The counts of at most `max` capabilities of a site since a day: those with the highest sums first, and of each the latest day first.
 pub(crate) async fn capability_search_counts_of(
     connection: &mut Connection,
     site: &str,
     since: i32,
     max: i64,
-) -> Outcome<Vec<CapabilitySearches>> {
+) -> Outcome<Vec<CapabilitySearchCount>> {
     let rows = sqlx::query(
-        "SELECT capability_id, CAST(SUM(searches) AS BIGINT) AS sum FROM capability_search_count
-         WHERE site = $1 AND day >= $2 AND searches BETWEEN 0 AND 1000000000000
-         GROUP BY capability_id ORDER BY sum DESC, capability_id LIMIT $3",
+        "SELECT counted.site, counted.day, counted.capability_id, counted.searches
+         FROM (SELECT capability_id, CAST(SUM(searches) AS BIGINT) AS sum FROM capability_search_count
+               WHERE site = $1 AND day >= $2 AND searches BETWEEN 0 AND 1000000000000
+               GROUP BY capability_id ORDER BY sum DESC, capability_id LIMIT $3) AS frequent
+         JOIN capability_search_count AS counted ON counted.capability_id = frequent.capability_id
+         WHERE counted.site = $1 AND counted.day >= $2 AND counted.searches BETWEEN 0 AND 1000000000000
+         ORDER BY frequent.sum DESC, counted.capability_id, counted.day DESC",
     )
     .bind(site)
     .bind(since)
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    Ok(intact(decode(&["capability_search_count"], &rows), |(id, searches): (String, i64)| {
-        let capability = RowRef::new("capability_search_count", &id).parse("capability_id", &id)?;
-        Ok(CapabilitySearches { capability, searches: to_u64(searches) })
-    }))
+    Ok(intact(
+        decode(&["capability_search_count"], &rows),
+        |(site, day, id, searches): (String, i32, String, i64)| {
+            let row = RowRef::new("capability_search_count", &id);
+            let (site, capability) = (row.parse("site", &site)?, row.parse("capability_id", &id)?);
+            Ok(CapabilitySearchCount { site, day, capability, searches: to_u64(searches) })
+        },
+    ))
 }

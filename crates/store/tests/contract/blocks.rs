@@ -189,8 +189,11 @@ pub(crate) async fn suspended_site_of_an_owner_who_opted_out_stays_closed(
     Db { store, .. }: Db,
 ) -> Result<()> {
     let name = site("sky.example");
-    store.site_suspend(&name, &suspension(SPAM, "", 0)).await?;
+    let quoting = SuspensionRecord { places: vec![AT.to_owned()], ..suspension(SPAM, "copies of Sky", 0) };
+    store.site_suspend(&name, &quoting).await?;
     store.site_block(&name, "asked", later(1)).await?;
+    let kept = store.suspension_find(&name).await?.context("a suspension")?;
+    assert_eq!(kept, suspension(SPAM, "", 0), "an opt-out erases what may quote the site");
     assert_eq!(status_of(&store, &name).await?, Status::OptedOut);
     assert!(store.site_unblock(&name, later(2)).await?);
     assert_eq!(status_of(&store, &name).await?, Status::Suspended);

@@ -325,7 +325,7 @@ pub(crate) async fn declarations_of_an_earlier_dump_are_grouped_at_the_next_visi
         };
         let added = match table.as_str() {
             "declaration" | "capability_search_count" => continue,
-            "manifest" => 5,
+            "manifest" | "suspension" => 5,
             "capability" => 3,
             "registry_entry" | "registry_position" | "watch" => 2,
             _ => 0,
