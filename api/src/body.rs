@@ -14,9 +14,24 @@ pub(crate) fn parse<T: DeserializeOwned, R>(
     bytes: &[u8],
     read: impl FnOnce(T) -> Result<R, Problem>,
 ) -> Result<R, Problem> {
-    let body = manifest::budget::parse_within_budget(bytes, &manifest::budget::REQUEST)
-        .map_err(|error| Problem::bad_request(format!("the body is not the JSON expected here: {error}")))?;
+    let body = manifest::budget::parse_within_budget(bytes, &manifest::budget::REQUEST).map_err(|error| {
+        Problem::bad_request(format!(
+            "the body is not the JSON expected here: {}",
+            expected(&error.to_string())
+        ))
+    })?;
     read(body)
+}
+
+/// The message of the parser without names of types of this program.
+pub(crate) fn expected(message: &str) -> String {
+    match message.split_once("expected struct ") {
+        Some((before, after)) => {
+            let rest = after.trim_start_matches(|letter: char| letter.is_alphanumeric() || letter == '_');
+            format!("{before}expected an object{rest}")
+        }
+        None => message.to_owned(),
+    }
 }
 
 /// An answer to a POST, which no cache may store.
@@ -32,4 +47,16 @@ pub(crate) fn bounded(name: &str, given: Option<i64>, default: usize, max: usize
     usize::try_from(given).ok().filter(|number| (1..=max).contains(number)).ok_or_else(|| {
         Problem::bad_request(format!("\"{name}\" is a whole number from 1 to {max}")).with_parameter(name)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_name_no_types_of_the_program() {
+        let message = "invalid type: string \"x\", expected struct ArdQuery at line 1 column 9";
+        assert_eq!(expected(message), "invalid type: string \"x\", expected an object at line 1 column 9");
+        assert_eq!(expected("missing field `query`"), "missing field `query`");
+    }
 }

@@ -44,7 +44,7 @@ pub enum ConfigError {
     )]
     Listen { text: String },
     #[error(
-        "\"{text}\" is not a public URL (--public-url, or `public_url` in [api]): write it like https://agentdex.example"
+        "\"{text}\" is not a public URL (--public-url, or `public_url` in [api]): write scheme, name and port, without a path, like https://agentdex.example"
     )]
     PublicUrl { text: String },
     #[error("cannot read the admin tokens in {}: {source}", path.display())]
@@ -305,6 +305,8 @@ fn public_url(text: &str) -> Result<Url, ConfigError> {
     let refused = || ConfigError::PublicUrl { text: text.to_owned() };
     let url = Url::parse(text).map_err(|_| refused())?;
     let is_plain = matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none();
+    // the pages link to paths of this server, so a proxy must not add a path
+    let is_plain = is_plain && matches!(url.path(), "" | "/");
     if is_plain { Ok(url) } else { Err(refused()) }
 }
 
@@ -425,6 +427,10 @@ mod tests {
         for (settings, word) in [
             (ApiSettings { listen: Some("nowhere".into()), ..ApiSettings::default() }, "nowhere"),
             (ApiSettings { public_url: Some("ftp://x".into()), ..ApiSettings::default() }, "ftp://x"),
+            (
+                ApiSettings { public_url: Some("https://x.example/base/".into()), ..ApiSettings::default() },
+                "without a path",
+            ),
             (ApiSettings { trusted_proxies: vec!["10.0.0".into()], ..ApiSettings::default() }, "10.0.0"),
             (ApiSettings { contact: Some("me".into()), ..ApiSettings::default() }, "\"me\" is not a contact"),
             (ApiSettings { contact: Some("http://x.example".into()), ..ApiSettings::default() }, "contact"),

@@ -27,6 +27,7 @@ const SKIPPED_MAX: usize = 3;
 /// Shared state of the scheduled tasks.
 #[derive(Clone)]
 pub(crate) struct DaemonContext {
+    /// Without sources that can be read only once ([`CrawlConfig::for_reading_again`]).
     pub(crate) config: CrawlConfig,
     /// Shared with the visits, because requests for seed lists use the same clocks.
     pub(crate) tools: Tools,
@@ -131,13 +132,13 @@ pub(crate) async fn follow_seed_files(
 }
 
 async fn seeds_read_again(context: &DaemonContext, stop: &CancellationToken) -> Result<String, TaskFailure> {
-    read_again(&context.config.for_reading_again(), &context.tools, stop).await
+    read_again(&context.config, &context.tools, stop).await
 }
 
 /// Reads the local sources after a change. Sources on the web may take long and have their own times. If the lists are followed, they are read
 /// too, because a site is deleted only if no source names it.
 async fn files_read_again(context: &DaemonContext, stop: &CancellationToken) -> Result<String, TaskFailure> {
-    let mut config = context.config.for_reading_again();
+    let mut config = context.config.clone();
     if config.seed_lists == SeedLists::Added {
         config.seeds.retain(|source| !source.is_on_web());
     }

@@ -141,8 +141,19 @@ impl NoPage {
             Self::Unusable { advice, .. } | Self::NoUrl { advice } => {
                 SeedError::Unfetched { name, reason, advice }
             }
-            Self::Unsent(error) => SeedError::Unfetched { name, reason, advice: error.advice() },
+            Self::Unsent(error) => {
+                SeedError::Unfetched { name, reason, advice: without_files(error.advice()) }
+            }
         }
+    }
+}
+
+/// The advice for a list, for a registry: nobody can pass it as a file.
+fn without_files(advice: &'static str) -> &'static str {
+    match advice {
+        ASK_LATER => "start again after that time",
+        "pass the list as a file" => "ask its operator for access",
+        other => other,
     }
 }
 
@@ -318,16 +329,17 @@ pub(crate) fn denial(head: &Head, if_absent: &'static str) -> (String, &'static 
     let limited = RetryAfter::of_response(&head.headers, outcome, now);
     let until = limited.map(|limited| limited.not_before().format("%Y-%m-%d %H:%M:%S UTC"));
     match (until, head.status) {
-        (Some(until), _) if head.headers.contains_key(RETRY_AFTER) => {
-            (format!("{answered}, and asked for no request before {until} (Retry-After)"), ASK_LATER)
-        }
+        (Some(until), _) if head.headers.contains_key(RETRY_AFTER) => (
+            format!("{answered}, and asked for no request before {until} (Retry-After)"),
+            without_files(ASK_LATER),
+        ),
         (Some(until), StatusCode::TOO_MANY_REQUESTS) => {
-            (format!("{answered}, so it gets no request before {until}"), ASK_LATER)
+            (format!("{answered}, so it gets no request before {until}"), without_files(ASK_LATER))
         }
         (_, status) if status.is_server_error() => (answered, ASK_AGAIN),
         (_, status) if status.is_redirection() => (answered, "name the URL to which it redirects"),
         (_, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS) => {
-            (answered, "ask its operator for access, or pass the list as a file")
+            (answered, "ask its operator for access")
         }
         _ => (answered, if_absent),
     }

@@ -100,7 +100,9 @@ async fn crawl(
             tracker.spawn(endpoint_checks::run(tools, config.worker.clone(), stop));
         }
         let seeds_monitor = Arc::clone(&seeds_monitor);
-        let context = DaemonContext { config: config.clone(), tools: tools.clone(), seeds_monitor };
+        // a file that a pipe replaces later is a failure, like one that a directory replaces
+        let repeated = config.for_reading_again();
+        let context = DaemonContext { config: repeated, tools: tools.clone(), seeds_monitor };
         daemon::start_schedules(&context, &tracker, &schedules_stop);
         tracker.spawn(daemon::follow_seed_files(context, seeds_read_at, schedules_stop.clone()));
         for (task, schedule) in config.schedules.tasks() {

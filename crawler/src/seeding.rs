@@ -266,6 +266,11 @@ impl Seeding {
         } else if config.seed_lists == SeedLists::Followed {
             if !report.failed.is_empty() {
                 tracing::info!("a source was not read: no site is deleted before all of them are read");
+            } else if report.mistyped > 0 {
+                tracing::warn!(
+                    lines = report.mistyped,
+                    "a line of the lists is not a name, maybe of a known site: no site is deleted before it is corrected"
+                );
             } else if self.may_be_incomplete || seed_files::states(&config.seeds) != self.files_before {
                 tracing::info!("a seed file is being written: no site is deleted before it is complete");
             } else {

@@ -98,6 +98,8 @@ pub struct Summary {
     pub parked: Vec<ParkedSite>,
     /// When the next site is due, after a pass.
     pub next_due_at: Option<DateTime<Utc>>,
+    /// Visits that ended because another process blocked their site, or took it over.
+    pub dropped: u64,
     /// Visits that failed because of an error in this crawler.
     pub failed: u64,
     /// Whether the crawl was stopped before it was complete.
@@ -122,7 +124,11 @@ impl Summary {
 
     /// Whether no site was due and no visit is parked.
     pub fn had_nothing_due(&self) -> bool {
-        self.sites_visited == 0 && self.failed == 0 && self.parked.is_empty() && !self.interrupted
+        self.sites_visited == 0
+            && self.dropped == 0
+            && self.failed == 0
+            && self.parked.is_empty()
+            && !self.interrupted
     }
 
     /// Counts a visit that was saved.

@@ -492,9 +492,31 @@ async fn a_visit_without_a_request_does_not_lengthen_the_interval() {
         (keepout.state.negatives_in_row, drowsy.state.failures_in_row)
     };
     assert_eq!(in_row(&crawl).await, (1, 1));
+    let next = async |crawl: &Crawl, site: &str| crawl.report(site).await.summary.next_visit_at.unwrap();
+    let sites = ["keepout.example", "drowsy.example"];
+    let planned = [next(&crawl, sites[0]).await, next(&crawl, sites[1]).await];
     for _ in 0..3 {
+        tokio::time::sleep(std::time::Duration::from_millis(400)).await;
         assert_eq!(crawl.pass_again().await.requests, 0);
         assert_eq!(in_row(&crawl).await, (1, 1));
+        for (site, planned) in sites.iter().zip(planned) {
+            let later_ms = (next(&crawl, site).await - planned).num_milliseconds();
+            assert!(later_ms <= 0, "the next visit to {site} is postponed by {later_ms} ms");
+        }
+    }
+}
+
+/// One page shows that a site still answers every path with a page, because its earlier visit showed it for several paths.
+#[tokio::test]
+async fn a_site_with_a_page_at_every_path_keeps_its_status_until_a_path_is_missing() {
+    let page = || Answer::html("<!doctype html><p>welcome");
+    let mut crawl = Crawl::of([Host::new("spa.example").robots("").catch_all(page())]).await;
+    crawl.pass().await;
+    for _ in 0..2 {
+        crawl.pass_again().await;
+        let report = crawl.report("spa.example").await;
+        assert_eq!(report.visits[0].end, VisitEnd::CatchAll);
+        assert_eq!(report.summary.status, Status::CatchAll);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use manifest::Host;
-use policy::RobotsKind;
+use policy::{RobotsCause, RobotsKind};
 use serde::Serialize;
 use store::{HostState, RobotsRecord};
 use utoipa::ToSchema;
@@ -28,6 +28,10 @@ pub(crate) struct RobotsLine {
     #[schema(value_type = String)]
     pub(crate) kind: RobotsKind,
     pub(crate) cause: Option<String>,
+    /// The host to which it redirects, if that is another site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub(crate) redirects_to: Option<String>,
     pub(crate) http_status: Option<u16>,
     pub(crate) fetched_at: DateTime<Utc>,
     pub(crate) expires_at: DateTime<Utc>,
@@ -57,7 +61,10 @@ fn robots_line(robots: RobotsRecord) -> RobotsLine {
     });
     RobotsLine {
         kind: robots.kind,
-        cause: robots.cause,
+        redirects_to: robots.cause.as_deref().and_then(RobotsCause::target).map(str::to_owned),
+        cause: robots
+            .cause
+            .map(|stored| RobotsCause::of_stored(&stored).map_or(stored, |cause| cause.as_str().to_owned())),
         http_status: robots.status,
         fetched_at: robots.fetched_at,
         expires_at: robots.expires_at,

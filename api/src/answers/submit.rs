@@ -104,6 +104,9 @@ impl Submissions<'_> {
         let last_visit_at = summary.and_then(|summary| summary.last_visit_at);
         let wait_s = wait_after(last_visit_at, now);
         let due_at = now + TimeDelta::seconds(wait_s.unwrap_or_default().into());
+        if requested_by == RequestedBy::Owner {
+            self.store.visit_request_of_owner(&site, now).await?;
+        }
         self.store.seeds_add_due_at(&[Seed { revisit_now: true, ..seed }], now, due_at).await?;
         let message = match wait_s {
             Some(wait_s) => format!(
@@ -129,6 +132,9 @@ impl Submissions<'_> {
             RequestedBy::Owner => self.admit_owner(&site).await?,
             RequestedBy::Anybody => self.admit_recheck(&site, &story.summary, now).await?,
         };
+        if requested_by == RequestedBy::Owner {
+            self.store.visit_request_of_owner(&site, now).await?;
+        }
         Ok((self.visit_again(site, story.state, now).await?, quota))
     }
 

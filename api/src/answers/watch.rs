@@ -43,7 +43,7 @@ pub(crate) struct WatchRequested {
 impl WatchRequest {
     pub(crate) fn read(body: &[u8]) -> Result<WatchRequested, Problem> {
         let request: Self = manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST)
-            .map_err(|error| invalid_body(&error.to_string()))?;
+            .map_err(|error| invalid_body(&crate::body::expected(&error.to_string())))?;
         let target = match (&request.site, &request.search) {
             (Some(site), None) => {
                 let site = site_of(site.trim()).map_err(|problem| problem.with_parameter("site"))?;
@@ -75,6 +75,11 @@ pub(crate) fn search_of(query: &str) -> Result<SearchParameters, Problem> {
     }
     if query.contains(char::is_control) {
         return Err(Problem::bad_request("\"search\" contains a control character".to_owned()));
+    }
+    if !query.is_empty() && !query.contains('=') {
+        let words = url::form_urlencoded::byte_serialize(query.as_bytes()).collect::<String>();
+        let detail = format!("\"search\" is the query of a search: write \"q={words}\"");
+        return Err(Problem::bad_request(detail));
     }
     let pairs = QueryPairs::parse(query)?;
     if let Some((name, _)) = pairs.pairs().find(|(name, _)| NOT_IN_WATCHES.contains(name)) {

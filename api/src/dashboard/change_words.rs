@@ -188,8 +188,23 @@ fn parameter_words(name: &str, change: &FieldChange) -> String {
         (false, true, _) if change.breaks.is_some() => format!("now requires {name}"),
         (false, true, _) => format!("now takes {name}"),
         (false, _, true) => format!("no longer takes {name}"),
+        _ if is_moved(change) => format!("takes {name} in another part of the request"),
         _ => format!("takes {name} with another schema"),
     }
+}
+
+/// Whether only the part of the request differs in which a parameter is sent.
+fn is_moved(change: &FieldChange) -> bool {
+    let without_part = |schema: &Value| {
+        let mut schema = schema.clone();
+        if let Some(members) = schema.as_object_mut() {
+            members.remove("x-in");
+        }
+        schema
+    };
+    !change.values_left_out
+        && change.from.get("x-in") != change.to.get("x-in")
+        && without_part(&change.from) == without_part(&change.to)
 }
 
 fn response_words(name: &str, change: &FieldChange) -> String {
@@ -210,6 +225,15 @@ mod tests {
 
     fn named(name: &str) -> Named {
         Named { id: CapabilityId::of_key(name), native_id: name.to_owned(), name: name.to_owned() }
+    }
+
+    #[test]
+    fn a_parameter_that_moves_to_another_part_of_the_request_keeps_its_schema() {
+        let (query, body) =
+            (json!({"type": "string", "x-in": "query"}), json!({"type": "string", "x-in": "body"}));
+        let words = |to: &Value| parameter_words("date", &field("parameters.date", &query, to, true));
+        assert_eq!(words(&body), "takes date in another part of the request");
+        assert_eq!(words(&json!({"type": "integer", "x-in": "body"})), "takes date with another schema");
     }
 
     fn field(field: &str, from: &Value, to: &Value, breaks: bool) -> FieldChange {

@@ -411,7 +411,10 @@ fn findings(manifest: &ManifestLine, max: usize) -> Vec<FindingView> {
 fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
     let robots = line.robots.as_ref().map(|robots| Robots {
         decision: labels::robots(robots.kind),
-        details: site_robots::details(robots.http_status, robots.cause.as_deref()),
+        details: site_robots::details(
+            robots.http_status,
+            (robots.cause.as_deref(), robots.redirects_to.as_deref()),
+        ),
         fetched: Moment::new(robots.fetched_at, now),
         expires: Moment::new(robots.expires_at, now),
         preferences: robots.text.as_deref().map(site_robots::preferences).unwrap_or_default(),

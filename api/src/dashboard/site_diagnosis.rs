@@ -1,7 +1,8 @@
 //! Explains why nothing of a site is in the index, and what its owner can do about it.
 
 use manifest::{Format, Host};
-use policy::{RobotsKind, VisitEnd};
+use policy::{FetchOutcome, RobotsKind, VisitEnd};
+use store::VisitReport;
 
 use super::labels;
 use crate::answers::site::SiteAnswer;
@@ -17,11 +18,13 @@ pub(super) struct Diagnosis {
     pub(super) step: String,
     /// Text to copy into a file of the site.
     pub(super) lines: Option<&'static str>,
+    /// The host of another site that may have what this site had.
+    pub(super) other_site: Option<String>,
 }
 
 impl Diagnosis {
     fn new(why: impl Into<String>, step: impl Into<String>) -> Self {
-        Self { why: why.into(), step: step.into(), lines: None }
+        Self { why: why.into(), step: step.into(), lines: None, other_site: None }
     }
 }
 
@@ -31,7 +34,40 @@ pub(super) fn of(answer: &SiteAnswer) -> Option<Diagnosis> {
     let end = line.last_end.filter(|_| answer.blocked.is_none() && answer.suspended.is_none())?;
     let failed = failed_host(answer);
     let host = failed.as_ref().map_or(line.site.as_str(), Host::as_str);
-    Some(diagnosis(end, unread_robots(answer), &line.formats, host))
+    let diagnosis = diagnosis(end, unread_robots(answer), &line.formats, host);
+    let is_without_answer =
+        matches!(end, VisitEnd::Completed | VisitEnd::NothingNew) && line.formats.is_empty();
+    let refused = answer.visits.first().filter(|_| is_without_answer).and_then(refused);
+    Some(refused.unwrap_or(diagnosis))
+}
+
+/// The reason, if the last visit received only refusals and redirects that are not followed.
+fn refused(visit: &VisitReport) -> Option<Diagnosis> {
+    use FetchOutcome as Outcome;
+    let answered = || visit.fetches.iter().filter(|fetch| fetch.outcome.is_response());
+    let count =
+        |outcomes: &[Outcome]| answered().filter(|fetch| outcomes.contains(&fetch.outcome)).count() as u64;
+    let refused = count(&[Outcome::ClientError]);
+    let redirected = count(&[Outcome::RedirectLoop, Outcome::RedirectRefused, Outcome::RedirectedAway]);
+    // without 404 and 410: a site that answers them says what is not there
+    if refused + redirected == 0 || count(&[Outcome::NotFound, Outcome::Gone]) > refused + redirected {
+        return None;
+    }
+    let paths = |count: u64| labels::counted(count, "path", "paths");
+    if refused >= redirected {
+        let status = answered().find(|fetch| fetch.outcome == Outcome::ClientError)?.status?;
+        return Some(Diagnosis::new(
+            format!("The server refused {} (HTTP {status}).", paths(refused)),
+            "Answer GET requests without a body for these paths with the document, or with status 404 if there is none.",
+        ));
+    }
+    Some(Diagnosis::new(
+        format!(
+            "The server answered {} with a redirect that leads nowhere or to another site.",
+            paths(redirected)
+        ),
+        "Answer these paths with the document, or with status 404 if there is none. If the site has moved, add the other site.",
+    ))
 }
 
 /// The host at which the last visit failed: that of the failed request, or the only known host if the visit failed before its first request.
@@ -46,14 +82,16 @@ fn failed_host(answer: &SiteAnswer) -> Option<Host> {
 
 /// A robots.txt that could not be read.
 #[derive(Clone, Copy)]
-struct UnreadRobots {
+struct UnreadRobots<'a> {
     /// Status of the response; `None` if there was no response.
     http_status: Option<u16>,
+    /// The host to which it redirects, if that is another site.
+    redirects_to: Option<&'a str>,
 }
 
 fn diagnosis(
     end: VisitEnd,
-    unread_robots: Option<UnreadRobots>,
+    unread_robots: Option<UnreadRobots<'_>>,
     formats: &[Format],
     host: &str,
 ) -> Diagnosis {
@@ -98,14 +136,28 @@ fn diagnosis(
     }
 }
 
-fn unread_robots(answer: &SiteAnswer) -> Option<UnreadRobots> {
+fn unread_robots(answer: &SiteAnswer) -> Option<UnreadRobots<'_>> {
     let verdicts = answer.hosts.iter().filter_map(|host| host.robots.as_ref());
     let mut unread =
         verdicts.filter(|robots| matches!(robots.kind, RobotsKind::Unreachable | RobotsKind::Denied));
-    unread.next().map(|robots| UnreadRobots { http_status: robots.http_status })
+    unread.next().map(|robots| UnreadRobots {
+        http_status: robots.http_status,
+        redirects_to: robots.redirects_to.as_deref(),
+    })
 }
 
-fn robots_unreadable(robots: Option<UnreadRobots>) -> Diagnosis {
+fn robots_unreadable(robots: Option<UnreadRobots<'_>>) -> Diagnosis {
+    if let Some(other) = robots.and_then(|robots| robots.redirects_to) {
+        return Diagnosis {
+            other_site: Some(other.to_owned()),
+            ..Diagnosis::new(
+                format!(
+                    "Its robots.txt redirects to {other}, which is another site. Nothing else is requested before it can be read."
+                ),
+                "If this site has moved, nothing needs to be done. Otherwise answer /robots.txt here with status 200, or with 404 if there is none.",
+            )
+        };
+    }
     let status = robots.and_then(|robots| robots.http_status);
     let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
     Diagnosis::new(
@@ -114,7 +166,7 @@ fn robots_unreadable(robots: Option<UnreadRobots>) -> Diagnosis {
     )
 }
 
-fn robots_denied(robots: Option<UnreadRobots>) -> Diagnosis {
+fn robots_denied(robots: Option<UnreadRobots<'_>>) -> Diagnosis {
     let status = robots.and_then(|robots| robots.http_status);
     let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
     Diagnosis::new(
@@ -163,16 +215,36 @@ mod tests {
         for (found, expected) in [
             (why(VisitEnd::RobotsDenied, None, &[]), "robots.txt forbids"),
             (
-                why(VisitEnd::RobotsDenied, Some(UnreadRobots { http_status: Some(401) }), &[]),
+                why(
+                    VisitEnd::RobotsDenied,
+                    Some(UnreadRobots { http_status: Some(401), redirects_to: None }),
+                    &[],
+                ),
                 "denies access to robots.txt (HTTP 401)",
             ),
             (
-                why(VisitEnd::RobotsUnreachable, Some(UnreadRobots { http_status: None }), &[]),
+                why(
+                    VisitEnd::RobotsUnreachable,
+                    Some(UnreadRobots { http_status: None, redirects_to: None }),
+                    &[],
+                ),
                 "could not be read. Nothing else",
             ),
             (
-                why(VisitEnd::RateLimited, Some(UnreadRobots { http_status: Some(503) }), &[]),
+                why(
+                    VisitEnd::RateLimited,
+                    Some(UnreadRobots { http_status: Some(503), redirects_to: None }),
+                    &[],
+                ),
                 "could not be read (HTTP 503)",
+            ),
+            (
+                why(
+                    VisitEnd::RobotsUnreachable,
+                    Some(UnreadRobots { http_status: Some(301), redirects_to: Some("other.example") }),
+                    &[],
+                ),
+                "redirects to other.example, which is another site",
             ),
             (why(VisitEnd::RateLimited, None, &[]), "it is busy"),
             (why(VisitEnd::DnsDead, None, &[]), "name a.example does not exist"),

@@ -8,9 +8,13 @@ use crate::text;
 const WORDS_CHARS_MAX: usize = 300;
 
 /// The status and the cause of a verdict, in parentheses.
-pub(super) fn details(http_status: Option<u16>, cause: Option<&str>) -> String {
+pub(super) fn details(
+    http_status: Option<u16>,
+    (cause, redirects_to): (Option<&str>, Option<&str>),
+) -> String {
     let status = http_status.map(|status| format!("HTTP {status}"));
-    let cause = cause.map(|cause| text::cut(RobotsCause::in_words(cause), WORDS_CHARS_MAX));
+    let cause = cause.map(|cause| text::cut(&RobotsCause::in_words(cause), WORDS_CHARS_MAX));
+    let cause = cause.into_iter().chain(redirects_to.map(str::to_owned));
     let details: Vec<String> = status.into_iter().chain(cause).collect();
     if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) }
 }
@@ -34,9 +38,11 @@ mod tests {
 
     #[test]
     fn the_cause_of_a_verdict_follows_its_status() {
-        assert_eq!(details(Some(503), Some("rate_limited")), " (HTTP 503, it asked for a delay)");
-        assert_eq!(details(None, Some("dns_failed")), " (name not resolved)");
-        assert_eq!(details(Some(200), None), " (HTTP 200)");
+        assert_eq!(details(Some(503), (Some("rate_limited"), None)), " (HTTP 503, it asked for a delay)");
+        assert_eq!(details(None, (Some("dns_failed"), None)), " (name not resolved)");
+        let moved = details(Some(301), (Some("redirects_to_other_site"), Some("other.example")));
+        assert_eq!(moved, " (HTTP 301, redirect to another site, other.example)");
+        assert_eq!(details(Some(200), (None, None)), " (HTTP 200)");
     }
 
     #[test]

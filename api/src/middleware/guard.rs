@@ -175,6 +175,14 @@ async fn with_body(
     if request.body().is_end_stream() {
         return Ok((request, None));
     }
+    if let Some(coding) =
+        request.headers().get(header::CONTENT_ENCODING).filter(|coding| *coding != "identity")
+    {
+        let coding = String::from_utf8_lossy(coding.as_bytes());
+        let shown: String = coding.chars().filter(|letter| !letter.is_control()).take(40).collect();
+        let detail = format!("a body with Content-Encoding \"{shown}\" is not read: send it uncompressed");
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
     let (parts, body) = request.into_parts();
     let pace = app.config.timeouts.sends;
     let read = buffers::read(body, bytes_max, pace, &app.capacity.buffered_bytes, client.address).await;

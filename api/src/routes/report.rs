@@ -117,11 +117,15 @@ fn read(body: &[u8]) -> Result<(Subject, AbuseReason, String), Problem> {
         }
         _ => return Err(Problem::bad_request("send either \"site\" or \"capability\"")),
     };
+    let is_missing = request.reason.trim().is_empty();
     let known: Vec<&str> = AbuseReason::ALL.iter().map(|reason| reason.as_str()).collect();
     let reason: AbuseReason = request.reason.parse().map_err(|_| {
-        Problem::bad_request("the value of \"reason\" is not a known reason")
-            .with_parameter("reason")
-            .with_known(&known)
+        let detail = if is_missing {
+            "\"reason\" is missing"
+        } else {
+            "the value of \"reason\" is not a known reason"
+        };
+        Problem::bad_request(detail).with_parameter("reason").with_known(&known)
     })?;
     let text = request.text.unwrap_or_default();
     if text.chars().count() > TEXT_CHARS_MAX {
@@ -140,6 +144,7 @@ fn read(body: &[u8]) -> Result<(Subject, AbuseReason, String), Problem> {
 fn request(body: &[u8]) -> Result<ReportRequest, Problem> {
     if body.trim_ascii_start().starts_with(b"{") {
         return manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST).map_err(|error| {
+            let error = crate::body::expected(&error.to_string());
             let detail = format!(
                 "the body does not have the expected format ({error}): send {{\"site\": \"skyhop.example\", \"reason\": \"spam\"}}"
             );

@@ -134,6 +134,7 @@ fn read(body: &[u8]) -> Result<(Host, Option<ManifestUrl>), Problem> {
 fn submission(body: &[u8]) -> Result<Submission, Problem> {
     if body.trim_ascii_start().starts_with(b"{") {
         return manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST).map_err(|error| {
+            let error = crate::body::expected(&error.to_string());
             let detail = format!(
                 "the body does not have the expected format ({error}): send {{\"domain\": \"skyhop.example\"}}"
             );

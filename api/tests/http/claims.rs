@@ -155,6 +155,9 @@ async fn an_owner_requests_visits_without_the_limits_of_others() {
     let first = with_key(&world, "POST", path, &key).await;
     assert_eq!(first.status, StatusCode::ACCEPTED, "{}", first.text());
     assert_eq!(first.header("ratelimit-limit"), "60");
+    let site = SiteName::parse("skyhop.example").unwrap();
+    let report = world.store.site_report(&site, 1).await.unwrap().unwrap();
+    assert!(report.state.is_checked, "the visit requests every path that was not requested today");
     for _ in 1..60 {
         assert_eq!(with_key(&world, "POST", path, &key).await.status, StatusCode::ACCEPTED);
     }

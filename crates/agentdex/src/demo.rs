@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use crawler::cli::{CrawlFlags, Settings};
-use crawler::{CrawlConfig, CrawlError, LockError};
+use crawler::{CrawlConfig, CrawlError, LockError, UsageError};
 use runtime::RuntimeHealth;
 use settings::SharedFlags;
 use store::DatabaseUrl;
@@ -38,6 +38,7 @@ pub(crate) async fn run(
     // nothing is written before the directory is locked, so that the files of a running demo are not changed
     let settings = crawler::cli::resolve(shared, crawl)?;
     serve::refuse_unsupported(&settings, shared)?;
+    refuse_other_crawl(shared, &dir, &seeds_file)?;
     serve::create_data_dir(&dir)?;
     let _files = lock_files(&settings.crawl, &dir, &seeds_file)?;
     let lock = serve::locked(settings)?.crawl.lock;
@@ -58,6 +59,19 @@ pub(crate) async fn run(
     let served = serve::run_on(endpoint, resolved, shared, serve, AfterPass::GoOn).await;
     web.stop().await;
     served
+}
+
+/// Refuses a directory with the database of another crawl, whose sites do not exist in the demo's web.
+fn refuse_other_crawl(shared: &SharedFlags, dir: &Path, seeds_file: &Path) -> Result<(), UsageError> {
+    let DatabaseUrl::Sqlite(database) = DatabaseUrl::in_data_dir(dir) else { return Ok(()) };
+    let is_used = shared.database_url.as_deref() == Some(&DatabaseUrl::in_data_dir(dir).to_string());
+    if is_used && database.exists() && !seeds_file.exists() {
+        return Err(UsageError(format!(
+            "{} has a crawl of other sites: name another --data-dir for the demo",
+            dir.display()
+        )));
+    }
+    Ok(())
 }
 
 /// A separate directory for the demo, so that its sites do not mix with real ones.
@@ -115,6 +129,22 @@ fn crawl_flags(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_with_another_crawl_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (database, seeds) = (dir.path().join("agentdex.db"), dir.path().join("seeds.txt"));
+        let refused = |url: Option<&str>| {
+            let typed = SharedFlags { database_url: url.map(str::to_owned), ..SharedFlags::default() };
+            refuse_other_crawl(&own_flags(&typed, dir.path()), dir.path(), &seeds).is_err()
+        };
+        assert!(!refused(None), "an empty directory");
+        std::fs::write(&database, "").unwrap();
+        assert!(refused(None));
+        assert!(!refused(Some("postgres://host/demo")), "the file is not used");
+        std::fs::write(&seeds, "skyhop.example\n").unwrap();
+        assert!(!refused(None), "an earlier demo");
+    }
 
     #[test]
     fn the_database_is_in_its_directory_unless_another_is_typed() {

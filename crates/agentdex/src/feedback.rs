@@ -183,8 +183,9 @@ fn judge(searcher: &Searcher, pairs: &[FeedbackPair]) -> anyhow::Result<String> 
         return Ok("nothing to evaluate: no query has a choice of enough clients".to_owned());
     }
     let mean = reciprocal / f64::from(judged);
+    let queries = if judged == 1 { "query" } else { "queries" };
     Ok(format!(
-        "{judged} queries with a choice: {found} of the choices among the first {RESULTS_MAX}, mean reciprocal rank {mean:.3}"
+        "{judged} {queries} with a choice: {found} of the choices among the first {RESULTS_MAX}, mean reciprocal rank {mean:.3}"
     ))
 }
 

@@ -166,7 +166,14 @@ pub(crate) async fn run_on(
     let cancel = Cancel::on_signals(STOP_MAX)?;
     let mut signals = JoinSet::new();
     let opening = Store::open_when_available(&resolved.shared.store);
-    let Some(opened) = cancel.soft.run_until_cancelled(opening).await else { return Ok(ExitCode::SUCCESS) };
+    let Some(opened) = cancel.soft.run_until_cancelled(opening).await else {
+        settings::log::report(
+            "agentdex",
+            resolved.shared.log_format,
+            "stopped before the database could be opened",
+        );
+        return Ok(ExitCode::SUCCESS);
+    };
     let store = opened?;
     let index = IndexConfig::at(config.index_dir.clone());
     let stop = CancellationToken::new();

@@ -182,6 +182,20 @@ pub fn next_visit(
     not_before(history, NextVisit { at, reason })
 }
 
+/// Determines the next visit after one without a request, which a stored robots.txt ended. The time is counted from the request for
+/// this copy, so that any number of such visits does not postpone the next request. It is not before the copy expires. `copy` has the
+/// times at which the copy was fetched and expires.
+pub fn after_stored_robots(
+    history: &SiteHistory,
+    seed: Seed,
+    copy: (DateTime<Utc>, DateTime<Utc>),
+    now: DateTime<Utc>,
+) -> NextVisit {
+    let (fetched_at, expires_at) = copy;
+    let next = next_visit(history, None, seed, fetched_at.min(now));
+    NextVisit { at: next.at.max(expires_at), ..next }
+}
+
 /// Advances the next visit if it must look for the proof of the site's owner ([`Claim::next_check_by`]) or check an expired key, but to at
 /// most one visit a day. The visit is not advanced if the site asked for a delay or opted out, or if its name does not exist.
 ///

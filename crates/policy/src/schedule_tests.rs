@@ -49,6 +49,31 @@ fn visits_sites_at_their_rate_of_change() {
 }
 
 #[test]
+fn a_visit_that_a_stored_robots_txt_ended_does_not_postpone_the_next_request() {
+    let expires_at = now() + TimeDelta::minutes(20);
+    let fetched_at = now() - TimeDelta::minutes(40);
+    for (end, least) in [(VisitEnd::RobotsUnreachable, 0), (VisitEnd::RobotsDenied, 10 * 24 * 60)] {
+        let history = SiteHistory {
+            failures_in_row: 1,
+            negatives_in_row: 1,
+            ..SiteHistory::first(end, ManifestPresence::Absent)
+        };
+        let at = |minutes: i64| {
+            after_stored_robots(
+                &history,
+                seed(),
+                (fetched_at, expires_at),
+                now() + TimeDelta::minutes(minutes),
+            )
+            .at
+        };
+        assert_eq!([at(0), at(5), at(19)].map(|next| next == at(0)), [true; 3], "{end}");
+        assert!(at(0) >= expires_at && (at(0) - fetched_at).num_minutes() >= least, "{end}: {}", at(0));
+        assert!(at(0) <= next_visit(&history, None, seed(), now()).at.max(expires_at), "{end}");
+    }
+}
+
+#[test]
 fn freshness_and_retry_after_delay_the_next_visit() {
     let at = now() + TimeDelta::days(3);
     let fresh = SiteHistory { fresh_until: Some(at), ..positive(1, 0, 0, 0) };

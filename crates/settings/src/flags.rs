@@ -11,6 +11,8 @@ use crate::log::{LogFormat, LogLevel};
 use crate::secret::secret;
 
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
+/// Name of the database file in a data directory.
+pub const DATABASE_FILE: &str = "agentdex.db";
 /// The environment variable with the URL of the database. Other programs use the same name.
 pub const DATABASE_URL_VARIABLE: &str = "DATABASE_URL";
 
@@ -21,7 +23,7 @@ pub struct SharedFlags {
     /// Directory of the database, the index and everything else that is stored [default: ./agentdex-data]
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Database, as `postgres://user:password@host/name` or `sqlite:PATH` [default: SQLite in the data directory] [env: `DATABASE_URL`, unless empty]
+    /// Database, as `postgres://user:password@host/name` or `sqlite:PATH` [default: SQLite in the data directory] [env: `DATABASE_URL`, unless empty or --data-dir has a database]
     // clap does not read the variable, because the demo ignores the variable but uses the flag
     #[arg(long, global = true, value_name = "URL")]
     pub database_url: Option<String>,
@@ -48,6 +50,11 @@ impl SharedFlags {
         self.data_dir.clone().or(in_file).unwrap_or_else(|| DATA_DIR_DEFAULT.into())
     }
 
+    /// Whether the flag of the data directory names a directory with a database. Then `DATABASE_URL` is not used.
+    fn names_a_database(&self) -> bool {
+        self.data_dir.as_ref().is_some_and(|dir| dir.join(DATABASE_FILE).is_file())
+    }
+
     /// The URL of the database, if it is set by the flag, by `DATABASE_URL`, or in the file. `in_file` is the key `database_url` of the
     /// file, and `url_file` is its key `database_url_file`, which takes precedence over `database_url`.
     pub fn database_url(
@@ -64,6 +71,7 @@ impl SharedFlags {
         in_file: Option<String>,
         url_file: Option<&Path>,
     ) -> Result<Option<String>, SettingsError> {
+        let variable = variable.filter(|_| !self.names_a_database());
         let url = match (self.database_url.clone().or(variable), url_file) {
             (Some(url), _) => Some(url),
             (None, Some(path)) => Some(secret("database_url_file", path)?),
@@ -91,8 +99,13 @@ impl SharedFlags {
     }
 
     fn variable_note_with(&self, variable: Option<&str>) -> Option<&'static str> {
-        (variable.is_some() && self.data_dir.is_some() && self.database_url.is_none())
-            .then_some("DATABASE_URL is set, and --data-dir does not change that: unset it to use the database of that directory")
+        (variable.is_some()
+            && self.data_dir.is_some()
+            && self.database_url.is_none()
+            && !self.names_a_database())
+        .then_some(
+            "DATABASE_URL is set, and --data-dir names a directory without a database: unset it to create one there",
+        )
     }
 
     /// The log level. `default` applies if neither a flag nor the file sets one; each `-v` raises it by one level.
@@ -150,7 +163,25 @@ mod tests {
     }
 
     #[test]
-    fn a_data_directory_flag_does_not_override_the_variable() {
+    fn a_data_directory_with_a_database_overrides_the_variable() {
+        let dir = tempfile::tempdir().unwrap();
+        let flags = SharedFlags { data_dir: Some(dir.path().into()), ..SharedFlags::default() };
+        let variable = Some("postgres://host/db");
+        let url = |flags: &SharedFlags| {
+            flags.database_url_or(variable.map(str::to_owned), Some("key".to_owned()), None).unwrap()
+        };
+        assert_eq!(url(&flags).as_deref(), variable);
+        assert!(flags.variable_note_with(variable).is_some());
+        std::fs::write(dir.path().join(DATABASE_FILE), "").unwrap();
+        assert_eq!(url(&flags).as_deref(), Some("key"), "the file is still used");
+        assert!(flags.variable_note_with(variable).is_none());
+        let typed = SharedFlags { database_url: Some("postgres://flag/db".into()), ..flags };
+        assert_eq!(url(&typed).as_deref(), Some("postgres://flag/db"));
+        assert_eq!(url(&SharedFlags::default()).as_deref(), variable, "the directory was not typed");
+    }
+
+    #[test]
+    fn a_data_directory_without_a_database_does_not_override_the_variable() {
         let note = |dir: Option<&str>, url: Option<&str>, variable: Option<&str>| {
             let flags = SharedFlags {
                 data_dir: dir.map(PathBuf::from),

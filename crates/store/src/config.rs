@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::StoreError;
 
 /// Name of the database file in the data directory.
-const SQLITE_FILE: &str = "agentdex.db";
+pub(crate) const SQLITE_FILE: &str = "agentdex.db";
 /// Default number of connections. A crawler needs one for each batched statement in progress, not one per visit, and a small PostgreSQL
 /// server accepts 100 in total.
 const CONNECTIONS_DEFAULT: u32 = 8;
@@ -71,6 +71,10 @@ impl DatabaseUrl {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             let parsed: Result<sqlx::postgres::PgConnectOptions, sqlx::Error> = text.parse();
             return match parsed {
+                Ok(_) if has_delimiter_in_password(text) => {
+                    let reason = "its password has a / that is not percent-encoded".to_owned();
+                    Err(StoreError::BadUrl { url: redacted(text), reason })
+                }
                 Ok(_) => Ok(Self::Postgres(text.to_owned())),
                 Err(error) => {
                     let reason = match &error {
@@ -114,6 +118,13 @@ impl DatabaseUrl {
             Self::Sqlite(_) => Backend::Sqlite,
         }
     }
+}
+
+/// Whether the path of a URL has an `@`, so that its password has a `/`: the name of the host was then read from the password.
+fn has_delimiter_in_password(url: &str) -> bool {
+    let (_, rest) = url.split_once("://").unwrap_or_default();
+    let path = rest.split_once('/').map_or("", |(_, path)| path);
+    path.split('?').next().is_some_and(|path| path.contains('@'))
 }
 
 /// Replaces the password of `scheme://user:password@…` and of `?password=…`. A password that is not percent-encoded may contain
@@ -206,6 +217,12 @@ mod tests {
         let error = DatabaseUrl::parse("postgres://me:se#cret@host/db").unwrap_err().to_string();
         assert!(error.contains("percent-encoded") && !error.contains("cret"), "{error}");
         assert!(error.contains("is not a database URL: invalid port number;"), "{error}");
+        let error = DatabaseUrl::parse("postgres://me:p@se/cr@host/db").unwrap_err().to_string();
+        assert!(
+            error.contains("postgres://me:***@host/db\" is not") && error.contains("has a / that"),
+            "{error}"
+        );
+        assert!(DatabaseUrl::parse("postgres://me@host/db?options=a@b").is_ok());
     }
 
     #[test]

@@ -83,6 +83,12 @@ pub enum StoreError {
          ALTER DATABASE agentdex OWNER TO agentdex"
     )]
     NotOwner { reason: String },
+    /// The user of the connection has no right to read the tables.
+    #[error(
+        "the user of --database-url, DATABASE_URL or database_url_file may not read the tables of agentdex ({reason}): connect as \
+         the user of the crawl, or grant this one the rights, as in GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"
+    )]
+    NotReadable { reason: String },
     /// The migration was rolled back.
     #[error("the database schema could not be migrated: {source}")]
     Migration {
@@ -94,6 +100,13 @@ pub enum StoreError {
         path.display()
     )]
     NotWritable { path: PathBuf, reason: String },
+    #[error(
+        "cannot write beside the database {}, which SQLite needs to read it too: {reason}; the disk is probably full: free some space",
+        path.display()
+    )]
+    NoSpace { path: PathBuf, reason: String },
+    #[error("the database {} is a directory: name a file, as in sqlite:{}", path.display(), path.join(crate::config::SQLITE_FILE).display())]
+    FileIsDir { path: PathBuf },
     /// This user has no permission to search the directory of the database.
     #[error("cannot look for the database {}: {reason}; run this as the user that wrote it, or name another --data-dir", path.display())]
     NotSearchable { path: PathBuf, reason: String },
@@ -110,6 +123,11 @@ pub enum StoreError {
     /// The content of the file contradicts itself, for example because it was cut off.
     #[error("the database {} is damaged: restore a backup, or move it away to begin again", path.display())]
     Damaged { path: PathBuf },
+    /// A statement met a damaged page of the file.
+    #[error(
+        "the database file is damaged, {operation} failed: restore a backup, or move the file away to begin again"
+    )]
+    DamagedPage { operation: &'static str },
     #[error("{} is not a SQLite database: move it away, or name another --data-dir", path.display())]
     NotADatabase { path: PathBuf },
     #[error("the disk of the database is full, {operation} was rolled back: free some space")]
@@ -164,6 +182,7 @@ const TRANSIENT_SQLSTATES: [&str; 5] = ["08", "40", "53", "57", POSTGRES_READ_ON
 /// Primary result codes of SQLite: busy, locked, input or output error.
 const TRANSIENT_SQLITE_CODES: [i32; 3] = [5, 6, 10];
 const SQLITE_FULL: i32 = 13;
+const SQLITE_CORRUPT: i32 = 11;
 /// `read_only_sql_transaction`
 pub(crate) const POSTGRES_READ_ONLY: &str = "25006";
 const POSTGRES_DISK_FULL: &str = "53100";
@@ -229,6 +248,9 @@ impl StoreError {
                 let code = error.code().unwrap_or_default();
                 if is_disk_full(&code) {
                     return Self::DiskFull { operation };
+                }
+                if sqlite_primary_code(&code) == Some(SQLITE_CORRUPT) {
+                    return Self::DamagedPage { operation };
                 }
                 is_transient_code(&code)
             }

@@ -79,6 +79,11 @@ from_row!(StateRow {
     formats
 });
 
+/// `next_visit_reason` of a visit that the owner of the site requested.
+pub(crate) const OWNER_REQUESTED: &str = "its owner requested a visit";
+/// `next_visit_reason` while the owner has requested another visit than the one that is in progress.
+pub(crate) const OWNER_REQUESTED_NEXT: &str = "its owner requested another visit after the current one";
+
 impl TryFrom<StateRow> for SiteState {
     type Error = StoreError;
 
@@ -116,7 +121,7 @@ impl TryFrom<StateRow> for SiteState {
             hints: Vec::new(),
             not_before: None,
             is_submitted: false,
-            is_checked: false,
+            is_checked: row.next_visit_reason.as_deref() == Some(OWNER_REQUESTED),
             claim: None,
         })
     }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use sqlx::SqlStr;
-use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
+use sqlx::migrate::{AppliedMigration, Migrate, MigrateError, Migration, MigrationType, Migrator};
 
 use crate::StoreError;
 use crate::error::POSTGRES_NO_PRIVILEGE;
@@ -60,8 +60,7 @@ pub(crate) async fn migrate<C: Migrate>(
     migrations: &Migrator,
 ) -> Result<Schema, StoreError> {
     let known = known(migrations);
-    // An empty database has no table of migrations.
-    let applied = connection.list_applied_migrations(&migrations.table_name).await.unwrap_or_default();
+    let applied = applied(connection, migrations).await?;
     let found = applied.iter().map(|migration| migration.version).max().unwrap_or_default();
     let is_applied = |ours: &Migration| {
         applied.iter().any(|theirs| theirs.version == ours.version && theirs.checksum == ours.checksum)
@@ -87,10 +86,34 @@ pub(crate) fn known(migrations: &Migrator) -> i64 {
 }
 
 /// Compares the migrations of a database with the migrations of this program.
-pub(crate) async fn state<C: Migrate>(connection: &mut C, migrations: &Migrator) -> SchemaState {
-    let applied = connection.list_applied_migrations(&migrations.table_name).await.unwrap_or_default();
+pub(crate) async fn state<C: Migrate>(
+    connection: &mut C,
+    migrations: &Migrator,
+) -> Result<SchemaState, StoreError> {
+    let applied = applied(connection, migrations).await?;
     let found = applied.iter().map(|migration| migration.version).max().unwrap_or_default();
-    SchemaState { found, known: known(migrations) }
+    Ok(SchemaState { found, known: known(migrations) })
+}
+
+/// The migrations that were applied. An empty database has no table of them; if this user may not read the table, it is not empty.
+async fn applied<C: Migrate>(
+    connection: &mut C,
+    migrations: &Migrator,
+) -> Result<Vec<AppliedMigration>, StoreError> {
+    let error = match connection.list_applied_migrations(&migrations.table_name).await {
+        Ok(applied) => return Ok(applied),
+        Err(MigrateError::Execute(error)) => error,
+        Err(_) => return Ok(Vec::new()),
+    };
+    match Fault::Driver(error).during("reading the schema") {
+        StoreError::Refused { source: sqlx::Error::Database(refusal), .. }
+            if refusal.code().as_deref() == Some(POSTGRES_NO_PRIVILEGE) =>
+        {
+            Err(StoreError::NotReadable { reason: refusal.message().to_owned() })
+        }
+        StoreError::Refused { .. } => Ok(Vec::new()),
+        other => Err(other),
+    }
 }
 
 fn migration_error(error: MigrateError, found: i64, needed: i64) -> StoreError {

@@ -219,7 +219,7 @@ impl Pool {
         // fails if the file cannot be read or is not a database; a database without tables passes
         let readable = sqlx::query("PRAGMA schema_version").fetch_one(&mut connection).await;
         readable.map_err(|error| unusable(path, &error))?;
-        Ok(crate::schema::state(&mut connection, &MIGRATIONS).await)
+        crate::schema::state(&mut connection, &MIGRATIONS).await
     }
 
     pub(crate) async fn read(&self) -> Outcome<ReadConnection> {
@@ -277,12 +277,21 @@ pub(crate) async fn space(connection: &mut Connection) -> Outcome<Vec<Space>> {
     }])
 }
 
+/// The first damage among the pages of the file.
+pub(crate) async fn damage(connection: &mut Connection) -> Outcome<Option<String>> {
+    let found: String = sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(&mut *connection).await?;
+    Ok(Some(found).filter(|found| found != "ok"))
+}
+
 /// Why SQLite cannot use a file.
 fn unusable(path: &Path, error: &sqlx::Error) -> StoreError {
     let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
     match code.as_deref() {
         Some(NOT_A_DATABASE) => StoreError::NotADatabase { path: path.to_owned() },
         Some(DAMAGED) => StoreError::Damaged { path: path.to_owned() },
+        Some(code) if NO_SPACE.contains(&code) && !path.is_dir() => {
+            StoreError::NoSpace { path: path.to_owned(), reason: error.to_string() }
+        }
         _ => not_writable(path, error),
     }
 }
@@ -292,7 +301,13 @@ const DAMAGED: &str = "11";
 /// The result code `SQLITE_NOTADB`.
 const NOT_A_DATABASE: &str = "26";
 
+/// The result codes `SQLITE_FULL`, `SQLITE_IOERR_SHMSIZE` and `SQLITE_IOERR_WRITE`: a file could not grow.
+const NO_SPACE: [&str; 3] = ["13", "4874", "778"];
+
 fn not_writable(path: &Path, reason: &impl ToString) -> StoreError {
+    if path.is_dir() {
+        return StoreError::FileIsDir { path: path.to_owned() };
+    }
     match path.parent().filter(|dir| dir.is_file()) {
         Some(dir) => StoreError::DirIsFile { dir: dir.to_owned() },
         None => StoreError::NotWritable { path: path.to_owned(), reason: reason.to_string() },

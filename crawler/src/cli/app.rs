@@ -16,7 +16,7 @@ use super::flags::{Command, DatabaseUse};
 use super::report::{self, Audience};
 use super::settings::{Settings, log_level, resolve};
 use super::watch::Watch;
-use super::{commands, explain, paths, reader_keys, shown, status};
+use super::{check, commands, explain, paths, reader_keys, shown, status};
 use crate::config::Mode;
 use crate::output::{self, OutputFormat};
 use crate::worker::{Cancel, STOP_MAX};
@@ -102,7 +102,7 @@ pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()>
     let location = settings.shared.location.clone();
     let done = match command {
         Command::Explain { domain, visits } => explain::run(&store, &domain, visits, output).await,
-        Command::Check { domain } => commands::check(settings, store.clone(), &domain).await,
+        Command::Check { domain } => check::check(settings, store.clone(), &domain).await,
         Command::Block { domains, reason } => commands::block(&store, &database, &domains, &reason).await,
         Command::Unblock { domains } => commands::unblock(&store, &database, &domains, &location).await,
         Command::Suspend { domains, reason, note, places } => {
@@ -140,7 +140,10 @@ async fn crawl(settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
     let tracker = TaskTracker::new();
     tracker.spawn(::settings::log::reload_on_hangup(move || log_level(&flags)));
     let opening = Store::open_when_available(&settings.shared.store);
-    let Some(opened) = cancel.soft.run_until_cancelled(opening).await else { return Ok(()) };
+    let Some(opened) = cancel.soft.run_until_cancelled(opening).await else {
+        tracing::warn!("stopped before the database could be opened");
+        return Ok(());
+    };
     let store = opened?;
     let crawled = crawl_with(settings, &store, cancel, &tracker).await;
     store.close().await;

@@ -380,6 +380,7 @@ fn fetches_lines(fetches: &[FetchReport]) -> Vec<String> {
 /// Properties of a fetch that found nothing. Fetches with equal properties are listed together.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Absence {
+    outcome: FetchOutcome,
     origin: String,
     status: Option<u16>,
     reason: Option<String>,
@@ -390,11 +391,12 @@ struct Absence {
 impl Absence {
     /// `None` for a fetch that found something, was redirected or followed a link.
     fn of(fetch: &FetchReport) -> Option<Self> {
-        let is_plain = fetch.outcome == FetchOutcome::NotFound
+        let is_plain = matches!(fetch.outcome, FetchOutcome::NotFound | FetchOutcome::RobotsDenied)
             && fetch.final_url.is_none()
             && fetch.linked_from.is_none()
             && fetch.etag.is_none();
         is_plain.then(|| Self {
+            outcome: fetch.outcome,
             origin: fetch.url.origin(),
             status: fetch.status,
             reason: fetch.reason.clone(),
@@ -418,7 +420,8 @@ impl Absence {
             let url = fetch.url.as_str();
             format!("      {}", url.strip_prefix(&self.origin).unwrap_or(url))
         }));
-        lines.extend(self.robots_rule.iter().map(|rule| format!("      robots.txt: {rule}")));
+        let rule = self.robots_rule.iter().filter(|rule| self.reason.as_ref() != Some(*rule));
+        lines.extend(rule.map(|rule| format!("      robots.txt: {rule}")));
         lines.push(format!("      decision: {} (--format json shows each response)", self.decision));
         lines
     }

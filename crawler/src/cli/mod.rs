@@ -1,6 +1,7 @@
 //! The command line: flags, settings, and commands.
 
 mod app;
+mod check;
 mod commands;
 mod duration;
 mod egress_settings;
@@ -19,7 +20,7 @@ mod status;
 mod watch;
 
 pub use app::{is_closed_pipe, is_usage, main, perform};
-pub use commands::refuse_demo_host;
+pub use check::refuse_demo_host;
 pub use flags::{Command, CrawlFlags, Flags, OperatorFlags};
 pub use report::{failure_reasons, pass_reasons, summary_text};
 pub use settings::{Settings, SharedSettings, UsageError, Verbosity, log_level, resolve};

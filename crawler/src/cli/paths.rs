@@ -59,7 +59,7 @@ fn chance_in_words(chance_ppm: u32) -> String {
 pub(super) fn why_requested(reason: FullTableReason) -> &'static str {
     match reason {
         FullTableReason::Submitted => "the site was submitted",
-        FullTableReason::Checked => "the operator checks the site",
+        FullTableReason::Checked => "the operator or the owner of the site checks it",
         FullTableReason::UrlNamed => "a seed names a URL of the site",
         FullTableReason::ManifestKnown | FullTableReason::ManifestFound => "the site has a manifest",
         FullTableReason::Agentmap => "its robots.txt has an Agentmap line",

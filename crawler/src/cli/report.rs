@@ -18,7 +18,7 @@ const SHOWN_MAX: usize = 10;
 /// Maximum number of reasons for failures shown.
 const REASONS_MAX: usize = 3;
 /// Advice to the operator about failed visits. Problems that only the owner of a site can fix have none.
-const ADVICE: [(VisitEnd, Advice); 7] = [
+const ADVICE: [(VisitEnd, Advice); 8] = [
     (
         VisitEnd::DnsDead,
         Advice::of(
@@ -47,6 +47,12 @@ const ADVICE: [(VisitEnd, Advice); 7] = [
         VisitEnd::AddressRefused,
         Advice::then_again(
             "For private addresses of your own, name their networks with --allow-addresses; for public addresses, the crawl needs a contact.",
+        ),
+    ),
+    (
+        VisitEnd::RobotsUnreachable,
+        Advice::of(
+            "`agentdex explain SITE` shows why, and when it is requested again; its owner has to answer it with status 200 or 404.",
         ),
     ),
     (VisitEnd::RobotsDenied, Advice::of("There is nothing to do: the owner does not allow visits.")),
@@ -154,6 +160,10 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         writeln!(out, "{}", nothing_reached(summary))?;
     }
     pass_reasons(summary).iter().try_for_each(|reason| writeln!(out, "{reason}"))?;
+    if summary.dropped > 0 {
+        let visits = plural(summary.dropped, "visit was stopped", "visits were stopped");
+        writeln!(out, "{visits}: the site was blocked meanwhile, or another crawler visits it")?;
+    }
     if summary.failed > 0 {
         writeln!(
             out,
@@ -190,6 +200,7 @@ fn nothing_reached(summary: &Summary) -> String {
     let unresolved: u64 = unresolved.iter().filter_map(|end| summary.ends.get(end.as_str())).sum();
     let why = match (summary.sites_visited, unresolved == summary.sites_visited) {
         (1, true) => "the host name of the only site could not be resolved".to_owned(),
+        (1, false) if summary.requests == 0 => "no request was sent to the only site".to_owned(),
         (1, false) => "the only site did not answer".to_owned(),
         (sites, true) => format!("none of the {sites} names could be resolved"),
         (sites, false) => format!("none of the {sites} sites answered"),
@@ -508,6 +519,8 @@ mod tests {
             let told = text.lines().skip_while(|line| !line.starts_with("No site was reached: "));
             told.map(str::to_owned).collect::<Vec<_>>()
         };
+        let unread = failure_reasons([(VisitEnd::RobotsUnreachable, 1)], "1 site");
+        assert!(unread[0].contains("`agentdex explain SITE` shows why"), "{unread:?}");
         for (ends, rejected, words) in [
             (
                 [("dns_dead", 1)].as_slice(),
@@ -557,6 +570,12 @@ mod tests {
         let continued = summary_text(&continued);
         let words = "3 sites visited in 15.4 s, with 60 requests, some of them before this start.";
         assert!(continued.starts_with(words), "{continued}");
+        let blocked = summary_text(&Summary { dropped: 1, ..summary.clone() });
+        assert!(
+            blocked.contains("1 visit was stopped: the site was blocked meanwhile")
+                && !blocked.contains("none is due"),
+            "{blocked}"
+        );
         let stopped = summary_text(&Summary { interrupted: true, ..summary });
         assert!(stopped.starts_with("Stopped. 0 sites visited"), "{stopped}");
     }

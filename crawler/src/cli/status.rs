@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use manifest::Host;
+use manifest::{Format, Host};
 use policy::Status as SiteStatus;
 use serde::Serialize;
 use store::{DatabaseUrl, FailingSite, FailingTask, SlowSite, Stats, Store, WorkerLoad};
@@ -95,6 +95,19 @@ async fn with_hosts(store: &Store, failing: Vec<FailingSite>) -> anyhow::Result<
     Ok(named)
 }
 
+/// The manifests that were read, as pages count them, and the documents that could not be read as one.
+fn manifests_line(stats: &Stats) -> String {
+    let unreadable = stats.manifests_by_format.iter().find(|(format, _)| *format == Format::Malformed);
+    let unreadable = unreadable.map_or(0, |(_, count)| *count);
+    let unread = if unreadable == 0 { String::new() } else { format!(", {unreadable} unreadable") };
+    format!(
+        "Manifests: {} with {}{unread}, in {}",
+        stats.manifests.saturating_sub(unreadable),
+        plural(stats.capabilities, "capability", "capabilities"),
+        counted(stats.documents, "document")
+    )
+}
+
 /// Time since the oldest due visit became due.
 fn lag(stats: &Stats, now: DateTime<Utc>) -> Duration {
     stats.oldest_due_at.map(|due| (now - due).to_std().unwrap_or_default()).unwrap_or_default()
@@ -122,12 +135,7 @@ fn lines(report: &Status) -> Vec<String> {
                 parked => format!("; {parked} visits of these sites are parked"),
             }
         ),
-        format!(
-            "Manifests: {} with {}, in {}",
-            stats.manifests,
-            plural(stats.capabilities, "capability", "capabilities"),
-            counted(stats.documents, "document")
-        ),
+        manifests_line(stats),
         format!("By format: {}", listed(formats.collect())),
         format!("Visits in the last day: {}", listed(ends.collect())),
         format!("Fetches in the last day: {}", listed(outcomes.requested)),
@@ -199,6 +207,9 @@ mod tests {
         let stats = Stats {
             ends_last_day: vec![(VisitEnd::DnsDead, 2)],
             outcomes_last_day: vec![(FetchOutcome::NotFound, 7), (FetchOutcome::DnsFailed, 2)],
+            manifests: 38,
+            manifests_by_format: vec![(Format::Awp, 37), (Format::Malformed, 1)],
+            documents: 60,
             ..Stats::default()
         };
         let late = Status { lag_seconds: 7_200, workers, stats, ..status() };
@@ -207,6 +218,7 @@ mod tests {
         for line in [
             worker,
             "Visits in the last day: 2 with an unknown name",
+            "Manifests: 37 with 0 capabilities, 1 unreadable, in 60 documents",
             "Fetches in the last day: 7 not there",
             "Without a request: 2 names not resolved",
         ] {

@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(seeded(&report, pass), ["6 seeds read, 5 lines skipped; the summary lists them"]);
         let earlier = SeedReport { read: 1, sites_of_earlier_lists: 60, ..SeedReport::default() };
         assert_eq!(seeded(&earlier, pass), ["1 seed read"]);
-        let note = "  60 sites of earlier lists are visited too; --follow-seeds deletes what no list names";
+        let note = "  60 sites of earlier lists are visited too; a crawl with --follow-seeds deletes what no list names";
         assert_eq!(seeded(&earlier, Mode::Daemon), ["1 seed read", note]);
     }
 

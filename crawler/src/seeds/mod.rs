@@ -293,9 +293,11 @@ impl<'a> SeedReader<'a> {
                     if kind.is_collected() || is_collected(text, &seed) { collected(seed) } else { seed };
                 self.take(seed, each);
             }
-            Err(reason) => {
+            Err(error) => {
                 tally.rejected += 1;
-                let reason = shown(&reason, REASON_CHARS_MAX);
+                let is_written = matches!(kind, Kind::Lines) && number > 1 && split_rank(text).0.is_none();
+                self.read.report.mistyped += u64::from(is_written && is_mistyped(&error));
+                let reason = shown(&error.to_string(), REASON_CHARS_MAX);
                 tally.first_rejected.get_or_insert_with(|| (number, reason.clone()));
                 self.reject(name, number, text, reason);
             }
@@ -447,7 +449,13 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-fn parse_line(line: &str, scope: SiteScope) -> Result<Option<Seed>, String> {
+/// Whether a line may be a mistyped name of a site. Other lines are names of something else.
+const fn is_mistyped(error: &NameError) -> bool {
+    use NameError as E;
+    matches!(error, E::Host(_) | E::Hyphen(..) | E::Control(..) | E::Url(..) | E::Scheme(_) | E::UserInfo(_))
+}
+
+fn parse_line(line: &str, scope: SiteScope) -> Result<Option<Seed>, NameError> {
     let content = line.split('#').next().unwrap_or_default().trim();
     // the fragment of a URL is not a comment, but does not affect the request either
     if content.is_empty() {
@@ -455,7 +463,7 @@ fn parse_line(line: &str, scope: SiteScope) -> Result<Option<Seed>, String> {
     }
     let (rank, name) = split_rank(content);
     let seed = if name.contains("://") { parse_url(name, scope) } else { parse_host(name, scope) };
-    seed.map(|seed| Some(Seed { rank, ..seed })).map_err(|error| error.quoting(name).to_string())
+    seed.map(|seed| Some(Seed { rank, ..seed })).map_err(|error| error.quoting(name))
 }
 
 /// Whether a line of a plain list shows that it is from a ranking or from certificates.

@@ -44,6 +44,9 @@ pub struct SeedReport {
     pub failed: Vec<String>,
     pub duplicates: u64,
     pub rejected_count: u64,
+    /// Rejected lines of plain lists that may be mistyped names. While there are any, `--follow-seeds` deletes no site.
+    #[serde(skip)]
+    pub mistyped: u64,
     /// The first rejected lines.
     pub rejected: Vec<Rejected>,
     /// Number of seeds that were not added, because their sites have the maximum number of hosts.
@@ -104,7 +107,7 @@ impl SeedReport {
         let sites = if count == 1 { "site" } else { "sites" };
         (count > 0).then(|| {
             let is_or_are = if count == 1 { "is" } else { "are" };
-            format!("{count} {sites} of earlier lists {is_or_are} visited too; --follow-seeds deletes what no list names")
+            format!("{count} {sites} of earlier lists {is_or_are} visited too; a crawl with --follow-seeds deletes what no list names")
         })
     }
 }

@@ -495,3 +495,11 @@ fn reading_a_damaged_list_returns_an_error_or_names() {
         }
     }
 }
+
+/// A mistyped name may be that of a known site, so no site is deleted while a list has one.
+#[test]
+fn lines_that_may_be_mistyped_names_are_counted() {
+    let mistyped = |text: &str| read(text.as_bytes()).1.mistyped;
+    assert_eq!(mistyped("a.example.org\nother..example.org\nhttp://\n"), 2);
+    assert_eq!(mistyped("rank,domain\n1,a.example.org\n2,_dmarc..example.org\nco.uk\n10.0.0.1\n"), 0);
+}

@@ -2,13 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use policy::schedule::{self, ManifestPresence, NextVisit, NextVisitReason, SiteHistory};
-use policy::{Seed, VisitEnd};
+use policy::{FetchOutcome, RobotsKind, Seed, Status, VisitEnd};
 use store::VisitRecord;
 
 use super::context::Interrupt;
 use super::fetched::Fetched;
 use super::findings::Findings;
 use super::progress::{Progress, VisitRequest};
+use super::task::{NamedBy, Role};
 use super::traffic::Traffic;
 use super::{Outcome, Visit};
 use crate::clock;
@@ -17,6 +18,7 @@ use egress::VERSION;
 impl Visit<'_> {
     /// Reads the documents that were waiting for their parts. If the visit has to be parked here, it ends with `end` when it is resumed.
     pub(super) async fn prepare_end(&mut self, end: VisitEnd) -> Interrupt {
+        let end = if self.confirms_catch_all(end) { VisitEnd::CatchAll } else { end };
         self.progress.ended_as = Some(end);
         if end == VisitEnd::CatchAll {
             self.progress.findings.reject_catch_all(&self.progress.plan.ended);
@@ -27,6 +29,21 @@ impl Visit<'_> {
         }
     }
 
+    /// Whether a site that answered every path with a page still does. Such a site is asked for fewer paths than show this anew.
+    fn confirms_catch_all(&self, end: VisitEnd) -> bool {
+        use FetchOutcome as Outcome;
+        let fetched = &self.progress.findings.fetched;
+        let has = |outcomes: &[FetchOutcome], is_counted: fn(&Fetched) -> bool| {
+            fetched.iter().any(|fetched| outcomes.contains(&fetched.outcome) && is_counted(fetched))
+        };
+        let is_of_site = |fetched: &Fetched| fetched.named_by == NamedBy::Site;
+        self.site.status == Status::CatchAll
+            && matches!(end, VisitEnd::Completed | VisitEnd::NothingNew)
+            && has(&[Outcome::Html], |fetched| fetched.role == Role::Manifest)
+            && !has(&[Outcome::NotFound, Outcome::Gone], is_of_site)
+            && !fetched.iter().any(|fetched| is_of_site(fetched) && fetched.outcome.is_present())
+    }
+
     /// Ends the visit.
     pub(super) async fn finish(mut self, end: VisitEnd) -> Outcome {
         self.requester.save_clocks(&mut self.progress.traffic).await;
@@ -34,7 +51,13 @@ impl Visit<'_> {
         let now = clock::now();
         let history = self.history(end);
         let interval = schedule::revisit_every(self.tools.revisit_every, self.requester.network());
-        let next = schedule::next_visit(&history, interval, Seed::of(self.site.name.as_str()), now);
+        let seed = Seed::of(self.site.name.as_str());
+        let next = match self.repeated_copy(end) {
+            Some((fetched_at, expires_at)) => {
+                schedule::after_stored_robots(&history, seed, (fetched_at, expires_at), now)
+            }
+            None => schedule::next_visit(&history, interval, seed, now),
+        };
         let claim = self.progress.claim.as_ref().or(self.site.claim.as_ref());
         let check_by = claim.and_then(|claim| claim.next_check_by(now));
         let next = schedule::with_check_by(next, check_by, NextVisitReason::OwnersProof, &history, now);
@@ -74,14 +97,36 @@ impl Visit<'_> {
         }))
     }
 
+    /// The times of the stored robots.txt that ended a visit without a request: when it was fetched, and when it expires. Of several hosts,
+    /// the copy that expires first.
+    fn repeated_copy(&self, end: VisitEnd) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+        use RobotsKind as Kind;
+        if !self.is_repeated(end) {
+            return None;
+        }
+        let now = clock::now();
+        let records = self.site.hosts.iter().filter_map(|state| state.robots.as_ref());
+        let ending = records.filter(|record| match record.kind {
+            Kind::Denied | Kind::Unreachable => true,
+            Kind::Rules => end == VisitEnd::RobotsDenied,
+            Kind::NoFile => false,
+        });
+        let times = ending.map(|record| (record.fetched_at, record.expires_at));
+        times.filter(|(_, expires_at)| *expires_at > now).min_by_key(|(_, expires_at)| *expires_at)
+    }
+
+    /// Whether the visit sent no request: only a stored robots.txt or delay was applied again, so the interval does not grow.
+    fn is_repeated(&self, end: VisitEnd) -> bool {
+        self.progress.traffic.requests == 0
+            && matches!(end, VisitEnd::RobotsDenied | VisitEnd::RobotsUnreachable | VisitEnd::RateLimited)
+    }
+
     fn history(&self, end: VisitEnd) -> SiteHistory {
         let (site, own, findings) = (self.site, &self.own_hosts, &self.progress.findings);
         let manifest_presence = findings.manifest_presence(site, own);
         let failed = end.is_failure();
         let found_nothing = !failed && manifest_presence == ManifestPresence::Absent;
-        // without a request, only a stored robots.txt or delay was applied again, so the interval does not grow
-        let is_repeated = self.progress.traffic.requests == 0
-            && matches!(end, VisitEnd::RobotsDenied | VisitEnd::RobotsUnreachable | VisitEnd::RateLimited);
+        let is_repeated = self.is_repeated(end);
         SiteHistory {
             end,
             manifest_presence,

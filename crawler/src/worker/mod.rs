@@ -381,7 +381,7 @@ impl<'a> Worker<'a> {
     }
 
     fn start(&self, work: &mut Work, mut leased: LeasedSite) {
-        leased.site.is_checked = self.only.is_some();
+        leased.site.is_checked |= self.only.is_some();
         let goes_on = leased.site.parked.is_some() || leased.site.interrupted.is_some();
         self.tools.events.write(Event::VisitBegan { site: &leased.token.site, goes_on });
         work.parked.remove(&leased.token.site);
@@ -418,7 +418,8 @@ impl<'a> Worker<'a> {
                 self.tools.events.write(Event::VisitHandedOver { site: &site, address_group: group });
             }
             Done::Dropped(site) => {
-                tracing::info!(site.name = %site, "another worker resumes the visit");
+                tracing::info!(site.name = %site, "the visit ended: its site was blocked, or another worker took it");
+                self.summary.dropped += 1;
                 metrics::lease_lost();
                 self.tools.events.write(Event::VisitDropped { site: &site });
             }

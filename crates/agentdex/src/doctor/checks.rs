@@ -17,6 +17,8 @@ use crate::size;
 
 /// Timeout of the database: a crawler queries it several times in a visit.
 const DATABASE_WAIT: Duration = Duration::from_secs(10);
+/// Time limit of the check of all pages of a file. Larger files are checked in part.
+const PAGES_WAIT: Duration = Duration::from_secs(20);
 /// Maximum round-trip time without a warning; a longer one slows down every visit.
 const ROUND_TRIP_FAIR: Duration = Duration::from_millis(50);
 /// Clock differences above which the check warns, or fails. Delays and leases are wrong by the difference, and a lease lasts three minutes.
@@ -93,13 +95,28 @@ async fn open(settings: &Settings, crawl_command: &str, findings: &mut Vec<Findi
         Ok(Ok(store)) => {
             let start = Instant::now();
             match store.ping().await {
-                Ok(()) => findings.push(round_trip(url, start.elapsed())),
+                Ok(()) => {
+                    let took = start.elapsed();
+                    findings.push(match store.damage(PAGES_WAIT).await {
+                        // a check that is not complete found no damage
+                        Ok(None) | Err(StoreError::Interrupted { .. }) => round_trip(url, took),
+                        Ok(Some(damage)) => damaged(url, &damage),
+                        Err(error) => unusable_database(url, &error),
+                    });
+                }
                 Err(error) => findings.push(unusable_database(url, &error)),
             }
             return Some(store);
         }
     }
     None
+}
+
+/// A file with damaged pages. `damage` is the first line of SQLite's report.
+fn damaged(url: &DatabaseUrl, damage: &str) -> Finding {
+    let damage = damage.lines().find(|line| !line.starts_with("***")).unwrap_or(damage);
+    let found = format!("{url} is damaged: {damage}");
+    Finding::bad(Subject::Database, found, "restore a backup, or move the file away to begin again")
 }
 
 /// A database that cannot be used, with a single piece of advice: from the error if it has one.
@@ -116,7 +133,7 @@ fn unusable_database(url: &DatabaseUrl, error: &StoreError) -> Finding {
         StoreError::NotADatabase { .. } => {
             bad(format!("{url} is not a SQLite database"), "move the file away, or name another --data-dir")
         }
-        StoreError::Damaged { .. } => {
+        StoreError::Damaged { .. } | StoreError::DamagedPage { .. } => {
             bad(format!("{url} is damaged"), "restore a backup, or move the file away to begin again")
         }
         StoreError::DirIsFile { dir } => {
@@ -125,6 +142,14 @@ fn unusable_database(url: &DatabaseUrl, error: &StoreError) -> Finding {
         StoreError::NotWritable { reason, .. } => {
             bad(format!("{url} cannot be written: {reason}"), database_advice(url))
         }
+        StoreError::NoSpace { reason, .. } => {
+            bad(format!("{url}: no file can be written beside it: {reason}"), "free some space on its disk")
+        }
+        StoreError::FileIsDir { .. } => bad(format!("{url} is a directory"), "name a file in it"),
+        StoreError::NotReadable { reason } => bad(
+            format!("the user of {url} may not read its tables: {reason}"),
+            "connect as the user of the crawl, or grant this one the rights to read",
+        ),
         StoreError::NotSearchable { reason, .. } => {
             bad(format!("{url} cannot be looked for: {reason}"), database_advice(url))
         }
@@ -413,6 +438,9 @@ mod tests {
             (StoreError::Rejected { url: shown.clone(), reason: reason() }, "correct --database-url"),
             (StoreError::Unreachable { url: shown, reason: reason() }, "start it, or give its address"),
             (StoreError::NotOwner { reason: reason() }, "make it the owner"),
+            (StoreError::NotReadable { reason: reason() }, "connect as the user of the crawl"),
+            (StoreError::DamagedPage { operation: "stats" }, "restore a backup"),
+            (StoreError::NoSpace { path: "d".into(), reason: reason() }, "free some space"),
             (StoreError::SchemaNewer { found: 9, known: 8 }, "use the newer program"),
             (StoreError::SchemaOlder { found: 8, needed: 9 }, "run any agentdex program once"),
         ] {

@@ -4,6 +4,7 @@ use anyhow::{Context as _, bail};
 use crawler::Inspection;
 use crawler::cli::{CrawlFlags, UsageError, refuse_demo_host};
 use manifest::{Discovery, Format, ManifestUrl};
+use policy::FetchOutcome;
 use runtime::OwnedDocument;
 use settings::SharedFlags;
 use store::{FetchRecord, Store};
@@ -53,7 +54,19 @@ fn source(
     }
     let FetchRecord { body, final_url, manifest, outcome, reason, .. } = document?;
     let (Some(bytes), Some(manifest)) = (body, manifest) else {
-        let reason = reason.unwrap_or_else(|| outcome.to_string());
+        let advice = match outcome {
+            _ if url.path_and_query() == "/" => {
+                format!("; `agentdex check {}` looks for the manifests of a site", url.host())
+            }
+            FetchOutcome::TlsFailed => {
+                "; --ca-file names the certificate authority of a private network".to_owned()
+            }
+            FetchOutcome::AddressRefused => {
+                "; for private addresses of your own, name their networks with --allow-addresses".to_owned()
+            }
+            _ => String::new(),
+        };
+        let reason = reason.unwrap_or_else(|| outcome.to_string()) + &advice;
         return Some(Err(anyhow::anyhow!("{url} has nothing to validate: {reason}")));
     };
     let served = Some(manifest.served);

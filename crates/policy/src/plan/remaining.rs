@@ -18,7 +18,7 @@ string_enum! {
     FullTableReason, "full table reason" {
         /// A client submitted the site.
         Submitted = "submitted",
-        /// The operator checks the site.
+        /// The operator checks the site, or its owner requested the visit.
         Checked = "checked",
         /// A list or a submission names a URL of the site.
         UrlNamed = "url_named",

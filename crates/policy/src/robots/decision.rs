@@ -1,5 +1,6 @@
 //! The decision on one request according to robots.txt, with its reason.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use manifest::string_enum;
@@ -87,11 +88,30 @@ impl RobotsCause {
         matches!(self, Self::DnsFailed | Self::ConnectFailed | Self::TlsFailed | Self::AddressRefused)
     }
 
-    /// The label of a stored cause. The stored value is a slug or a text; a text is returned unchanged.
-    pub fn in_words(stored: &str) -> &str {
-        match stored.parse::<Self>() {
-            Ok(cause) => cause.label(),
-            Err(_) => stored,
+    /// The stored text of a redirect to another site: the slug and the host of the target.
+    pub fn redirect_to(host: &str) -> String {
+        format!("{} {host}", Self::RedirectsToOtherSite.as_str())
+    }
+
+    /// The cause of a stored text; `None` for the text of an earlier version.
+    pub fn of_stored(stored: &str) -> Option<Self> {
+        match Self::target(stored) {
+            Some(_) => Some(Self::RedirectsToOtherSite),
+            None => stored.parse().ok(),
+        }
+    }
+
+    /// The host to which a robots.txt redirects, if the stored text names it.
+    pub fn target(stored: &str) -> Option<&str> {
+        stored.strip_prefix(Self::RedirectsToOtherSite.as_str())?.strip_prefix(' ')
+    }
+
+    /// A stored cause in words. The stored value is a slug, a slug with a host, or a text, which is returned unchanged.
+    pub fn in_words(stored: &str) -> Cow<'_, str> {
+        match (Self::of_stored(stored), Self::target(stored)) {
+            (Some(cause), Some(host)) => Cow::Owned(format!("{}, {host}", cause.label())),
+            (Some(cause), None) => Cow::Borrowed(cause.label()),
+            (None, _) => Cow::Borrowed(stored),
         }
     }
 }

@@ -728,3 +728,15 @@ fn a_statement_that_is_too_long_disallows_with_a_note() {
     let decision = verdict(&body).decide("/a").to_string();
     assert!(decision.ends_with("se… (a statement of more than 1024 bytes is a denial)"), "{decision}");
 }
+
+#[test]
+fn the_target_of_a_redirect_to_another_site_is_stored_with_the_cause() {
+    let stored = RobotsCause::redirect_to("other.example");
+    assert_eq!(RobotsCause::of_stored(&stored), Some(RobotsCause::RedirectsToOtherSite));
+    assert_eq!(RobotsCause::target(&stored), Some("other.example"));
+    assert_eq!(RobotsCause::in_words(&stored), "redirect to another site, other.example");
+    let earlier = RobotsCause::RedirectsToOtherSite.as_str();
+    assert_eq!(RobotsCause::of_stored(earlier), Some(RobotsCause::RedirectsToOtherSite));
+    assert_eq!((RobotsCause::target(earlier), RobotsCause::target("timeout x")), (None, None));
+    assert_eq!(RobotsCause::of_stored("timeout x"), None, "a text of an earlier version");
+}

@@ -52,7 +52,7 @@ pub struct SiteState {
     /// A client has submitted the site.
     #[serde(default)]
     pub is_submitted: bool,
-    /// The visit is one of the operator's `check`. Not stored.
+    /// The visit is one of the operator's `check`, or the owner requested it.
     #[serde(skip)]
     pub is_checked: bool,
     /// The pending claim of the site, and its verified owner.

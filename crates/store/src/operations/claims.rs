@@ -28,6 +28,17 @@ impl Store {
         writing!(self, "claim_ask", claim::claim_ask(site.as_str(), millis(now), millis(earlier_max)))
     }
 
+    /// Stores that the owner of a known site requests its next visit, which then requests every path that was not requested on the same
+    /// day. Call it before the visit is requested with [`Store::seeds_add`].
+    #[boxed]
+    pub async fn visit_request_of_owner(
+        &self,
+        site: &SiteName,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        writing!(self, "visit_request_of_owner", seed::visit_request_of_owner(site.as_str(), millis(now)))
+    }
+
     /// Up to `max` sites that have owners.
     #[boxed]
     pub async fn sites_owned(&self, max: u32) -> Result<Vec<(SiteName, Owner)>, StoreError> {

@@ -1,5 +1,7 @@
 //! Schema, disk space and housekeeping.
 
+use std::time::Duration;
+
 use async_recursion::async_recursion as boxed;
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -64,6 +66,19 @@ impl Store {
         }
         .await;
         outcome.map_err(|fault| fault.during("space"))
+    }
+
+    /// The first damage that a check of all pages of a file finds. `None` for a server, which checks its pages itself.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Interrupted`] if the check takes longer than `time_max`.
+    #[boxed]
+    pub async fn damage(&self, time_max: Duration) -> Result<Option<String>, StoreError> {
+        let Pools::Sqlite(pool) = &*self.pools else { return Ok(None) };
+        let outcome: Outcome<Option<String>> =
+            async { sqlite::damage(&mut *pool.scan(Some(time_max)).await?).await }.await;
+        outcome.map_err(|fault| fault.during_limited("checking the file"))
     }
 
     /// Deletes expired clocks of addresses, the progress of visits that were interrupted days ago, old messages of watches that were

@@ -151,7 +151,7 @@ impl Pool {
         let options: PgConnectOptions =
             url.parse().map_err(|error| StoreError::of_connecting(shown.clone(), &error))?;
         let mut connection = connect(&options, shown).await?;
-        Ok(crate::schema::state(&mut connection, &MIGRATIONS).await)
+        crate::schema::state(&mut connection, &MIGRATIONS).await
     }
 
     pub(crate) async fn read(&self) -> Outcome<sqlx::pool::PoolConnection<Postgres>> {

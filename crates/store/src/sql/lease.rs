@@ -401,13 +401,15 @@ pub(crate) async fn visit_park(
     }
     sites_expand(connection, &names([token.site.as_str()])?).await?;
     sqlx::query(
-        "UPDATE site_state SET parked_until_ms = $2, parked_reason = $3, parked_progress = $4, next_visit_reason = $3
+        "UPDATE site_state SET parked_until_ms = $2, parked_reason = $3, parked_progress = $4,
+             next_visit_reason = CASE WHEN next_visit_reason = $5 THEN next_visit_reason ELSE $3 END
          WHERE name = $1",
     )
     .bind(token.site.as_str())
     .bind(resume_at_ms)
     .bind(text(&parked.reason))
     .bind(json(&parked.progress, "progress of a visit")?)
+    .bind(crate::rows::OWNER_REQUESTED_NEXT)
     .execute(&mut *connection)
     .await?;
     Ok(())

@@ -19,6 +19,7 @@ use crate::model::seed::{
     NewSiteRow, PRIORITY_LINKED, PRIORITY_LISTED, PRIORITY_SUBMITTED, Ranking, priority_changes,
 };
 use crate::model::{HostOrigin, Seed, SeedOrigin, SeedsAdded};
+use crate::rows::{OWNER_REQUESTED, OWNER_REQUESTED_NEXT};
 
 /// The seeds of one site in a batch, combined.
 #[derive(Default)]
@@ -371,6 +372,29 @@ async fn due_now(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
 /// The reason of a visit that was requested.
 const REQUESTED: &str = "a visit was requested";
 
+/// Stores that the owner requests the next visit of a site: if one is in progress, the one after it.
+pub(crate) async fn visit_request_of_owner(
+    connection: &mut Connection,
+    site: &str,
+    now_ms: i64,
+) -> Outcome<()> {
+    sites_expand(connection, &names([site])?).await?;
+    sqlx::query(
+        "UPDATE site_state SET next_visit_reason = CASE
+             WHEN parked_progress IS NOT NULL
+               OR EXISTS (SELECT 1 FROM site WHERE site.name = site_state.name AND lease_until_ms > $2) THEN $4
+             ELSE $3 END
+         WHERE name = $1",
+    )
+    .bind(site)
+    .bind(now_ms)
+    .bind(OWNER_REQUESTED)
+    .bind(OWNER_REQUESTED_NEXT)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
 /// Makes sites due at a time that may be later than now. A site that is being visited, or whose visit was interrupted, is visited again
 /// afterwards: when the lease ends or the visit is resumed, the changed time shows that a visit was requested. An overdue interrupted visit
 /// must keep its position in the queue, so its time changes by only one millisecond.
@@ -397,11 +421,14 @@ async fn request_visits(
     .await?;
     // an interrupted visit continues first
     sqlx::query(concat!(
-        "UPDATE site_state SET next_visit_reason = $2 WHERE parked_progress IS NULL AND name IN ",
+        "UPDATE site_state SET next_visit_reason = $2
+         WHERE parked_progress IS NULL AND COALESCE(next_visit_reason, '') NOT IN ($3, $4) AND name IN ",
         list!()
     ))
     .bind(names(requested.iter().map(String::as_str))?)
     .bind(REQUESTED)
+    .bind(OWNER_REQUESTED)
+    .bind(OWNER_REQUESTED_NEXT)
     .execute(&mut *connection)
     .await?;
     Ok(())

@@ -11,7 +11,9 @@ use crate::StoreError;
 use crate::convert::{RowRef, decompressed_start, intact, log_damaged, names, to_i64};
 use crate::fault::Outcome;
 use crate::model::{HostOrigin, VisitRecord};
-use crate::rows::{HostRow, MAIN_ROBOTS_BYTES_MAX, RobotsRow, StateRow};
+use crate::rows::{
+    HostRow, MAIN_ROBOTS_BYTES_MAX, OWNER_REQUESTED, OWNER_REQUESTED_NEXT, RobotsRow, StateRow,
+};
 
 /// If a site has more hosts than this, hosts whose names do not resolve are removed: half of the hosts that links may add.
 const HOSTS_WITH_DEAD_MAX: i64 = 500;
@@ -89,7 +91,11 @@ pub(super) async fn states_add_visits(
                             ELSE site_state.changes END,
              first_visit_at_ms = COALESCE(site_state.first_visit_at_ms, excluded.first_visit_at_ms),
              last_visit_at_ms = excluded.last_visit_at_ms, last_end = excluded.last_end,
-             next_visit_reason = excluded.next_visit_reason, failures_in_row = excluded.failures_in_row,
+             next_visit_reason = CASE WHEN site_state.next_visit_reason = '",
+    );
+    query.push(OWNER_REQUESTED_NEXT).push("' THEN '").push(OWNER_REQUESTED).push(
+        "' ELSE excluded.next_visit_reason END,
+             failures_in_row = excluded.failures_in_row,
              negatives_in_row = excluded.negatives_in_row, paths_checked = excluded.paths_checked,
              parked_until_ms = NULL, parked_reason = NULL, parked_progress = NULL,
              manifests = CASE WHEN excluded.manifests < 0 THEN site_state.manifests ELSE excluded.manifests END,

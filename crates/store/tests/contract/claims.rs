@@ -216,3 +216,31 @@ pub(crate) async fn keeps_the_first_secret(db: Db) -> Result<()> {
     assert_eq!(db.number("SELECT COUNT(*) FROM claim_secret").await?, 1);
     Ok(())
 }
+
+pub(crate) async fn a_visit_that_the_owner_requests_is_a_check(Db { store, .. }: Db) -> Result<()> {
+    let sky = site("sky.example");
+    store.seeds_add(&[seed("sky.example")], start()).await?;
+    checked(&store, "sky.example", later(1), owned(7, later(1))).await?;
+    let again = || store::Seed { revisit_now: true, ..seed("sky.example") };
+    store.seeds_add(&[again()], later(2_000)).await?;
+    let usual = crate::build::lease(&store, "sky.example", later(2_000)).await?;
+    assert!(!usual.site.is_checked, "anybody may request a visit");
+    // the owner requests a visit while another one is in progress
+    store.visit_request_of_owner(&sky, later(2_001)).await?;
+    store.seeds_add(&[again()], later(2_001)).await?;
+    store.visit_save(&usual.token, &visit("sky.example", later(2_002), Vec::new())).await?;
+    let next = crate::build::lease(&store, "sky.example", later(2_003)).await?;
+    assert!(next.site.is_checked, "the visit after the one in progress");
+    store.visit_save(&next.token, &visit("sky.example", later(2_004), Vec::new())).await?;
+    let later_on = crate::build::lease(&store, "sky.example", later(99_000)).await?;
+    assert!(!later_on.site.is_checked, "one visit for each request");
+    store.visit_save(&later_on.token, &visit("sky.example", later(99_001), Vec::new())).await?;
+    // a site at rest
+    store.housekeeping(later(200_000)).await?;
+    store.visit_request_of_owner(&sky, later(200_001)).await?;
+    store.seeds_add(&[again()], later(200_001)).await?;
+    let report = store.site_report(&sky, 1).await?.context("a report")?;
+    assert!(report.state.is_checked, "explain shows what this visit requests");
+    assert!(crate::build::lease(&store, "sky.example", later(200_002)).await?.site.is_checked);
+    Ok(())
+}

@@ -67,7 +67,7 @@ macro_rules! contract_tests {
     ($backend:ident) => {
         tests_on! { $backend:
             opening::{
-                eight_concurrent_opens_migrate_once, writes_of_a_replica_go_to_its_primary, migrates_every_released_schema, reads_compacted_sites_of_earlier_schemas, refuses_incompatible_newer_schemas,
+                eight_concurrent_opens_migrate_once, tables_that_the_user_may_not_read_are_not_missing, damaged_pages_of_a_file_are_found, a_directory_is_no_database_file, writes_of_a_replica_go_to_its_primary, migrates_every_released_schema, reads_compacted_sites_of_earlier_schemas, refuses_incompatible_newer_schemas,
                 reports_unreachable_databases_with_advice, says_that_its_user_has_to_own_the_database, data_survives_reopening,
                 recovers_from_lost_connections_and_waits_for_other_writers, reports_schema_version_and_size,
                 opening_for_reading_creates_nothing,
@@ -150,7 +150,7 @@ macro_rules! contract_tests {
                 challenges_and_changes_are_claimed_separately, an_opt_out_ends_watches_of_both_sides, watches_are_deleted_by_age, rotation_keeps_the_previous_secret,
             },
             claims::{
-                a_check_is_requested_once_in_ten_minutes, a_visit_saves_the_owner_and_keeps_the_request,
+                a_check_is_requested_once_in_ten_minutes, a_visit_that_the_owner_requests_is_a_check, a_visit_saves_the_owner_and_keeps_the_request,
                 a_check_requested_during_a_visit_causes_another_one, a_parked_visit_saves_the_claim_that_it_checked,
                 a_compacted_site_keeps_its_owner, a_block_removes_the_owner, keeps_the_first_secret,
                 counts_searches_of_sites_with_owners,

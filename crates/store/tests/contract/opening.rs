@@ -309,3 +309,48 @@ pub(crate) async fn opening_for_reading_creates_nothing(db: Db) -> Result<()> {
     }
     Ok(())
 }
+
+/// A user without rights must not be told that the database is empty. SQLite has no users.
+pub(crate) async fn tables_that_the_user_may_not_read_are_not_missing(db: Db) -> Result<()> {
+    let DatabaseUrl::Postgres(url) = &db.config.url else { return Ok(()) };
+    let joint = if url.contains('?') { '&' } else { '?' };
+    let url = format!("{url}{joint}options=-c%20role%3Dpg_read_all_settings");
+    let config = StoreConfig { url: DatabaseUrl::Postgres(url), ..db.config.clone() };
+    for opened in [Store::open_existing(&config).await, Store::open(&config).await] {
+        let error = opened.err().ok_or_else(|| anyhow::anyhow!("the role may read"))?;
+        assert!(matches!(error, StoreError::NotReadable { .. }), "{error}");
+        assert!(error.to_string().contains("permission denied") && !error.is_missing(), "{error}");
+    }
+    Ok(())
+}
+
+pub(crate) async fn damaged_pages_of_a_file_are_found(db: Db) -> Result<()> {
+    let limit = std::time::Duration::from_mins(1);
+    assert_eq!(db.store.damage(limit).await?, None);
+    let DatabaseUrl::Sqlite(path) = &db.config.url else { return Ok(()) };
+    let page = db.number("SELECT rootpage FROM sqlite_master WHERE name = 'feedback'").await?;
+    db.store.close().await;
+    let mut bytes = std::fs::read(path)?;
+    let from = 4_096 * (usize::try_from(page)? - 1);
+    bytes[from..from + 4_096].fill(0x5a);
+    std::fs::write(path, &bytes)?;
+    let store = Store::open(&db.config).await?;
+    match store.damage(limit).await {
+        Ok(found) => assert!(found.is_some()),
+        Err(error) => {
+            assert!(matches!(error, StoreError::DamagedPage { .. }), "{error}");
+            assert!(error.to_string().contains("restore a backup"), "{error}");
+        }
+    }
+    store.close().await;
+    Ok(())
+}
+
+pub(crate) async fn a_directory_is_no_database_file(db: Db) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let url = DatabaseUrl::Sqlite(dir.path().to_owned());
+    let config = StoreConfig { url, ..db.config.clone() };
+    let error = Store::open_existing(&config).await.err().ok_or_else(|| anyhow::anyhow!("a directory"))?;
+    assert!(error.to_string().contains("is a directory: name a file, as in sqlite:"), "{error}");
+    Ok(())
+}

@@ -63,7 +63,7 @@ const fn next_in_row(before: &RobotsRecord) -> u32 {
 pub(super) fn restore(record: &RobotsRecord) -> RobotsVerdict {
     let stored = StoredVerdict {
         kind: record.kind,
-        cause: record.cause.as_deref().and_then(|cause| cause.parse().ok()),
+        cause: record.cause.as_deref().and_then(RobotsCause::of_stored),
         status: record.status,
         body: record.body.as_deref(),
     };

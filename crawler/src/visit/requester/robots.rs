@@ -132,7 +132,7 @@ impl Requester<'_> {
         let mut permission = ContactPermission::Unknown;
         for (place, host) in hosts.into_iter().enumerate() {
             let Some(record) = self.stored_robots(traffic, &host).await? else { continue };
-            let cause = record.cause.as_deref().and_then(|cause| cause.parse::<RobotsCause>().ok());
+            let cause = record.cause.as_deref().and_then(RobotsCause::of_stored);
             if cause.is_some_and(RobotsCause::is_without_server) {
                 if place == 0 {
                     permission = ContactPermission::Granted;
@@ -294,6 +294,7 @@ impl Requester<'_> {
     ) -> Result<Robots, Interrupt> {
         let kept = stored.as_ref().filter(|record| record.kind == RobotsKind::Rules && record.body.is_some());
         let (conditions, plain) = (kept.map(conditions_of).unwrap_or_default(), HeaderMap::new());
+        let mut target = None;
         let ((mut record, verdict), memory) = loop {
             let Some(current) = chain.last().cloned() else { return Ok(Robots::NoName) };
             // validators are sent to the URL from which they were received, not to the target of its redirect
@@ -332,6 +333,7 @@ impl Requester<'_> {
                 }
                 Step::OtherSite(next) => {
                     progress.findings.add_seeds(seed_of(&next, &current));
+                    target = Some(next.host());
                     RobotsResponse::OtherSite
                 }
                 Step::Done(answer) => answer,
@@ -341,6 +343,7 @@ impl Requester<'_> {
         };
         let (kind, cause, use_until) = (record.kind, record.cause.as_deref(), record.expires_at);
         self.tools.events.write(Event::Robots { host, kind, cause, use_until });
+        record.cause = target.map(|target| RobotsCause::redirect_to(target.as_str())).or(record.cause);
         if let Some(other) = chain.last().and_then(|read| file_of_other_host(host, read, &record)) {
             self.adopt(&other, Arc::clone(&verdict), HeldMemory::default(), true);
             progress.traffic.robots_last.insert(other.clone());
@@ -392,7 +395,7 @@ fn copy_use(site: &SiteState, traffic: &Traffic, record: &RobotsRecord, now: Dat
 /// failures. At other hosts, it applies only to a requested visit, which begins less than a day after the last one. Other visits respect
 /// the expiry of the result, because each host without a server would cost time.
 pub(crate) fn is_without_evidence(site: &SiteState, record: &RobotsRecord, now: DateTime<Utc>) -> bool {
-    let cause = record.cause.as_deref().and_then(|cause| cause.parse::<RobotsCause>().ok());
+    let cause = record.cause.as_deref().and_then(RobotsCause::of_stored);
     let is_listed =
         || site.hosts.iter().any(|state| state.host == record.host && state.origin == HostOrigin::Listed);
     let is_requested = || {
