@@ -123,14 +123,15 @@ impl<'t> Call<'t> {
         (title.len() <= LABEL_BYTES_MAX).then_some((title, address, call))
     }
 
-    /// The call of an item that states its method in brackets after the address: `/rooms/{id} (GET): one room`.
+    /// The call of an item that states its method in brackets after the address: `/rooms/{id} (GET): one room`, `/pay (POST, JSON)`.
     fn before_method(item: &'t str) -> Option<Self> {
         let (word, rest) = item.trim_start_matches(is_mark).split_once(char::is_whitespace)?;
         let address = call_address(word);
         let (methods, rest) = rest.trim_start().strip_prefix('(')?.split_once(')')?;
-        let methods: Vec<&str> = methods.split(['/', '|', ',']).map(str::trim).collect();
+        let named = methods.split(['/', '|', ',']).map(str::trim);
+        let methods: Vec<&str> = named.take_while(|method| address::is_method(method)).collect();
         let is_address = address.starts_with('/') || address.starts_with("https://");
-        let is_call = is_address && methods.iter().all(|method| address::is_method(method));
+        let is_call = is_address && !methods.is_empty() && !is_wildcard(word);
         is_call.then_some(Self { methods, address, rest, has_comma: false })
     }
 
@@ -211,7 +212,8 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let item = row.as_deref().unwrap_or_else(|| item_of(line));
     let labelled = || {
         let (label, call) = item.split_once(':').filter(|(label, _)| label.len() <= LABEL_BYTES_MAX)?;
-        let call = Call::of(call).or_else(|| Call::sending(call))?;
+        let in_brackets = || Call::before_method(call).filter(|_| item.len() < line.len());
+        let call = Call::of(call).or_else(|| Call::sending(call)).or_else(in_brackets)?;
         Some((Some(label.trim_matches(is_mark)).filter(|label| !label.is_empty()), call))
     };
     // `**Register** — POST /register — an account`, `Rooms → GET /rooms`, `**Rooms** (`GET /rooms`): free ones`.
@@ -252,7 +254,8 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let calls: Vec<Call<'_>> = std::iter::successors(Some(call), Call::next).take(CALLS_MAX).collect();
     let last = calls.last();
     let described = last.map(|call| call.rest.trim_start_matches(REMARK_MARKS));
-    let described = draft::description(described).filter(|text| !text.starts_with("HTTP/"));
+    let is_remark = |text: &String| !text.starts_with("HTTP/") && text.contains(char::is_alphanumeric);
+    let described = draft::description(described).filter(is_remark);
     let body = last.and_then(Call::body);
     let price = last.and_then(|call| price_behind(call.rest));
     let set = |capability: &mut Capability| {
