@@ -320,6 +320,7 @@ mod tests {
             ("<Script>alert(1)</script> <x onclick=y()> <my-tag/> left", "left"),
             ("**Rooms:** all *of **them** now* __here__", "Rooms: all of them now here"),
             ("#1 room\n## All rooms", "#1 room All rooms"),
+            ("ig**n**ore src/**/a and lib/**/b", "ignore src/**/a and lib/**/b"),
             ("See <https://shop.example/x>", "See https://shop.example/x"),
         ] {
             assert_eq!(plain(marked, 200).unwrap(), words);

@@ -1,6 +1,6 @@
 //! Removes the markup of HTML and Markdown from a text.
 //!
-//! Only what CommonMark or HTML defines as markup is removed, because identifiers and formats of keys have the same characters. The end of
+//! Only what `CommonMark` or HTML defines as markup is removed, because identifiers and formats of keys have the same characters. The end of
 //! a tag, a link or an emphasis is searched in a limited part of the text.
 
 /// Maximum number of bytes in which the end of a tag or link is searched, so that the work is linear in the text.
@@ -95,7 +95,7 @@ fn skip_tag<'t>(after: &'t str, out: &mut String) -> &'t str {
     rest
 }
 
-/// Whether the text between `<` and `>` is an address (CommonMark, "Autolinks").
+/// Whether the text between `<` and `>` is an address (`CommonMark`, "Autolinks").
 fn is_autolink(text: &str) -> bool {
     (text.starts_with("https://") || text.starts_with("http://")) && !text.contains(char::is_whitespace)
 }
@@ -144,7 +144,7 @@ fn skip_entity<'t>(after: &'t str, out: &mut String) -> &'t str {
     after
 }
 
-/// Whether the text after a `#` at the start of a line continues a heading: a space follows the last `#` (CommonMark, "ATX headings").
+/// Whether the text after a `#` at the start of a line continues a heading: a space follows the last `#` (`CommonMark`, "ATX headings").
 fn is_heading(after: &str) -> bool {
     let rest = after.trim_start_matches('#');
     rest.is_empty() || rest.starts_with(char::is_whitespace)
@@ -179,7 +179,9 @@ impl Emphasis {
         }
         let is_wide = length > 1 && mark == '*';
         let may_open = out.chars().next_back().is_none_or(|before| {
-            before.is_whitespace() || OPENING_MARKS.contains(&before) || (is_wide && !before.is_ascii())
+            before.is_whitespace()
+                || OPENING_MARKS.contains(&before)
+                || (is_wide && !matches!(before, '/' | '\\'))
         });
         let begins_word = after.chars().next().is_some_and(|next| {
             !next.is_whitespace() && (length > 1 || !matches!(next, '.' | ',' | ';' | ':' | ')' | ']' | '}'))
