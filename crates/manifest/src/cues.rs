@@ -15,7 +15,7 @@ pub(crate) enum Cue {
     Instruction,
     /// An instruction to send a token, if the text also names a header.
     Token,
-    /// A required credential: "requires", "needs", "with API-key", "with an API key", "uses a separate token".
+    /// A required credential: "requires", "needs", "with API-key", "with an API key", "uses a separate token", "the authenticated user".
     Requirement,
     /// A payment: "x402", "USDC on Base", "accepts", "payment".
     Payment,
@@ -40,6 +40,8 @@ const PARTS: &[(&str, Cue)] = &[
     ("h ap", Cue::Requirement),
     ("n AP", Cue::Requirement),
     ("eparate ", Cue::Requirement),
+    ("ed user", Cue::Requirement),
+    ("-in user", Cue::Requirement),
     ("ifferent ", Cue::Requirement),
     ("402", Cue::Payment),
     (" on ", Cue::Payment),

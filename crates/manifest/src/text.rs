@@ -1,5 +1,9 @@
 //! Sanitises untrusted text: removes hidden characters and markup, and caps lengths.
 
+mod markup;
+
+use markup::without_markup;
+
 /// A kind of character that is invisible to people but not to programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hidden {
@@ -155,151 +159,6 @@ fn fold_whitespace(text: &str) -> String {
         folded.push_str(word);
     }
     folded
-}
-
-/// Maximum number of bytes in which the end of a tag or link is searched, so that the work is linear in the text.
-const MARKUP_BYTES_MAX: usize = 512;
-
-/// Number of tags and links without an end after which the search stops.
-const LOOKAHEAD_FAILURES_MAX: usize = 64;
-
-fn nearby(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(MARKUP_BYTES_MAX)).unwrap_or(text)
-}
-
-/// Whether a byte may be markup, or begins a line that may.
-const fn is_markup(byte: u8) -> bool {
-    matches!(byte, b'<' | b'[' | b']' | b'&' | b'#' | b'>' | b'`' | b'*' | b'_' | b'\n')
-}
-
-/// Removes HTML tags, Markdown punctuation and link targets; keeps link texts.
-fn without_markup(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut at_line_start = true;
-    let mut failures_left = LOOKAHEAD_FAILURES_MAX;
-    while !rest.is_empty() {
-        let plain = rest.bytes().position(is_markup).unwrap_or(rest.len());
-        let (run, marked) = rest.split_at_checked(plain).unwrap_or((rest, ""));
-        out.push_str(run);
-        at_line_start &= run.bytes().all(|byte| byte == b' ');
-        rest = marked;
-        let Some(letter) = rest.chars().next() else { break };
-        let after = rest.get(letter.len_utf8()..).unwrap_or_default();
-        let kept = out.len();
-        rest = match letter {
-            '<' | '[' | ']' if failures_left == 0 => {
-                out.push(letter);
-                after
-            }
-            '<' => skip_tag(after, &mut out),
-            '&' => skip_entity(after, &mut out),
-            '#' | '>' if at_line_start => after,
-            '`' => code_span(after, &mut out),
-            '*' | '_' if is_emphasis(&out, after, letter) => after,
-            ']' if after.starts_with('(') => skip_target(after, &mut out),
-            '[' if nearby(after).contains("](") => after,
-            _ => {
-                out.push(letter);
-                after
-            }
-        };
-        // The character was kept, so its end was not found.
-        if matches!(letter, '<' | '[' | ']') && out.get(kept..).is_some_and(|new| new.starts_with(letter)) {
-            failures_left = failures_left.saturating_sub(1);
-        }
-        at_line_start = letter == '\n' || (at_line_start && matches!(letter, '#' | '>' | ' '));
-    }
-    out
-}
-
-/// `after` begins after a backquote. Keeps the content of a code span unchanged; removes other backquotes.
-fn code_span<'t>(after: &'t str, out: &mut String) -> &'t str {
-    match nearby(after).split_once('`') {
-        Some((code, _)) if !code.is_empty() && !code.contains('\n') => {
-            out.push_str(code);
-            after.get(code.len() + 1..).unwrap_or_default()
-        }
-        _ => after,
-    }
-}
-
-/// `after` begins after a `<`. Skips a tag, and the content of scripts and styles; keeps a lone `<` and a placeholder such as `<slug>`.
-fn skip_tag<'t>(after: &'t str, out: &mut String) -> &'t str {
-    let is_tag =
-        after.starts_with(|letter: char| letter.is_ascii_alphabetic() || matches!(letter, '/' | '!'));
-    let Some(end) = nearby(after).find('>').filter(|_| is_tag) else {
-        out.push('<');
-        return after;
-    };
-    let tag = after.get(..end).unwrap_or_default();
-    if is_placeholder(tag) {
-        out.push('<');
-        return after;
-    }
-    out.push(' ');
-    let rest = after.get(end + 1..).unwrap_or_default();
-    for (open, close) in [("script", "</script"), ("style", "</style")] {
-        if tag.get(..open.len()).is_some_and(|name| name.eq_ignore_ascii_case(open)) {
-            // Without an end tag, it is a quotation in a text and not a script.
-            return rest.find(close).and_then(|at| rest.get(at..)).unwrap_or(rest);
-        }
-    }
-    rest
-}
-
-/// Whether the text between `<` and `>` names a value to fill in: one word that is not an element of HTML.
-fn is_placeholder(tag: &str) -> bool {
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let is_element = |name: &str| tag.eq_ignore_ascii_case(name);
-    !tag.is_empty() && tag.bytes().all(is_word) && !HTML_ELEMENTS.split(' ').any(is_element)
-}
-
-/// The elements of HTML (WHATWG, section "Elements"), including obsolete ones.
-const HTML_ELEMENTS: &str = "a abbr acronym address applet area article aside audio b base basefont bdi bdo bgsound big blink \
-    blockquote body br button canvas caption center cite code col colgroup data datalist dd del details \
-    dfn dialog dir div dl dt em embed fieldset figcaption figure font footer form frame frameset h1 h2 \
-    h3 h4 h5 h6 head header hgroup hr html i iframe image img input ins isindex kbd keygen label legend \
-    li link listing main map mark marquee math menu menuitem meta meter nav nobr noembed noframes \
-    noscript object ol optgroup option output p param picture plaintext pre progress q rp rt ruby s samp \
-    script search section select slot small source span strike strong style sub summary sup svg table \
-    tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr xmp";
-
-/// `after` begins after an `&`. Decodes the entities that are common in prose, and keeps others.
-fn skip_entity<'t>(after: &'t str, out: &mut String) -> &'t str {
-    for (entity, letter) in [
-        ("amp;", '&'),
-        ("lt;", '<'),
-        ("gt;", '>'),
-        ("quot;", '"'),
-        ("#39;", '\''),
-        ("apos;", '\''),
-        ("nbsp;", ' '),
-    ] {
-        if let Some(rest) = after.strip_prefix(entity) {
-            out.push(letter);
-            return rest;
-        }
-    }
-    out.push('&');
-    after
-}
-
-/// `*` and `_` mark emphasis at the edge of a word. Inside a word, or alone, they are part of the text.
-fn is_emphasis(out: &str, after: &str, mark: char) -> bool {
-    let inside = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
-    let (before, next) = (out.chars().next_back(), after.chars().next());
-    let doubled = next == Some(mark);
-    doubled || inside(before) != inside(next)
-}
-
-/// Skips the target of a Markdown link; `after` begins after its `]`.
-fn skip_target<'t>(after: &'t str, out: &mut String) -> &'t str {
-    let Some(end) = nearby(after).find(')') else {
-        out.push(']');
-        return after;
-    };
-    after.get(end + 1..).unwrap_or_default()
 }
 
 /// Words of an identifier in lower case: `searchFlights_v2` gives search, flights, v2.
@@ -459,8 +318,23 @@ mod tests {
             ("Pass `<title>` or ``<b>` and `*x*", "Pass <title> or <b> and x"),
             ("GET `/topics/<slug>` or <order_id>", "GET /topics/<slug> or <order_id>"),
             ("<Script>alert(1)</script> <x onclick=y()> <my-tag/> left", "left"),
+            ("**Rooms:** all *of **them** now* __here__", "Rooms: all of them now here"),
+            ("#1 room\n## All rooms", "#1 room All rooms"),
+            ("ig**n**ore src/**/a and lib/**/b", "ignore src/**/a and lib/**/b"),
+            ("See <https://shop.example/x>", "See https://shop.example/x"),
         ] {
             assert_eq!(plain(marked, 200).unwrap(), words);
+        }
+        for text in [
+            "Prefix playerKey with 'agent_' or agent_- to tag",
+            "keys sk_live_* and sk_test_* like bz_...",
+            "match ^agent_[A-Za-z0-9_-]+$ with {_id} or $_GET in a 5* hotel",
+            "all **kwargs of *.shop.example, /a/* and /b/*, *.c and d.*",
+            "\\_escaped\\_",
+            "returns Map<string, Room> for <ROOM ID> or <your name, please>",
+            "a wm_<40 lowercase hex> key, mail to <a@b.c>",
+        ] {
+            assert_eq!(plain(text, 200).unwrap(), text);
         }
         assert_eq!(plain(" \n ", 10), None);
         assert_eq!(plain("grüße alle", 5).unwrap(), "grüße");

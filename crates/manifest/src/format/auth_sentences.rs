@@ -1,6 +1,7 @@
 //! Sentences and lines that state the credentials of a whole service.
 
 use crate::address;
+use crate::auth;
 use crate::draft::{DESCRIPTION_CHARS_MAX, NAME_BYTES_MAX, NAME_CHARS_MAX};
 use crate::format::lenient::{self, Optional};
 use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
@@ -280,6 +281,27 @@ fn in_sentence(sentence: &str, place: LinePosition) -> Option<Auth> {
     }
     let at = folded.find("oauth 2").or_else(|| folded.find("oauth2"))?;
     (!is_of_another(sentence, at)).then(|| Auth::new(AuthScheme::OAuth2))
+}
+
+/// The scheme whose name is the first cell of a row: `` | `api_key` | API key in `X-Shop-Key` header | ``.
+pub(super) fn scheme_of_row(line: &str) -> Option<Auth> {
+    let mut cells = line.strip_prefix('|')?.split('|').map(|cell| cell.trim_matches([' ', '*']));
+    let name = cells.next()?.strip_prefix('`')?.strip_suffix('`')?;
+    let remark = capped(cells.next()?, DESCRIPTION_CHARS_MAX);
+    let is_word =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    let is_signed = || remark.contains("HMAC") || remark.contains("signed") || remark.contains("signature");
+    let scheme = match auth::scheme(name) {
+        AuthScheme::Other if is_signed() => AuthScheme::HttpSignature,
+        AuthScheme::Other => return None,
+        known => known,
+    };
+    let header = match scheme {
+        AuthScheme::Bearer => remark.contains("Authorization").then_some("Authorization"),
+        AuthScheme::ApiKey | AuthScheme::HttpSignature => lenient::header_in(remark),
+        _ => None,
+    };
+    is_word.then(|| header.map_or_else(|| Auth::new(scheme), |header| in_header(scheme, header)))
 }
 
 pub(super) fn in_header(scheme: AuthScheme, name: &str) -> Auth {

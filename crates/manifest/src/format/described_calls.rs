@@ -5,11 +5,14 @@
 //! or "never", are ignored.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 use url::Url;
 
+use super::call_paths::CallPaths;
 use super::listed_calls::{self, Call, path_of};
 use crate::address;
 use crate::draft::{self, Draft};
@@ -18,16 +21,57 @@ use crate::format::{auth_sentences, described_prices, endpoint, generic, lenient
 use crate::identity::host_of;
 use crate::model::{AppliesTo, Auth, AuthScheme, CapabilityAuth, CapabilityKind, Protocol, Tristate};
 use crate::object::Object;
+use crate::text;
 
 /// Maximum number of words of one document that are searched for calls, and calls that are compared with the listed ones.
 const WORDS_MAX: usize = 10_000;
 const TRIES_MAX: usize = 100;
+/// Maximum number of characters after a call that are searched for its credential.
+const REST_CHARS_MAX: usize = draft::DESCRIPTION_CHARS_MAX;
 /// Words before a call that is an example or must not be made.
 const DENYING_WORDS: &[&str] =
     &["e.g.", "(e.g.", "example", "example:", "not", "don't", "never", "avoid", "was", "replaces"];
 
 /// Words that may stand between a denying word and its call.
 const CALLING_WORDS: &[&str] = &["use", "call", "send", "make", "via"];
+
+/// What the calls of sentences are compared with.
+struct Known<'u> {
+    /// The base URL of paths.
+    base: Option<&'u Url>,
+    paths: CallPaths,
+    /// The links by their paths, and whether the address of an interface has another protocol than HTTP.
+    links: OnceCell<HashMap<String, usize>>,
+    interfaces: OnceCell<HashMap<String, bool>>,
+}
+
+impl Known<'_> {
+    /// The first link with this path.
+    fn link_at<'m>(&self, path: &str, draft: &'m Draft<'_>) -> Option<&'m str> {
+        let of_links = || {
+            let mut positions = HashMap::new();
+            for (position, link) in draft.manifest.links.iter().enumerate() {
+                positions.entry(path_of(&link.url).to_owned()).or_insert(position);
+            }
+            positions
+        };
+        let position = *self.links.get_or_init(of_links).get(path)?;
+        draft.manifest.links.get(position).map(|link| link.url.as_str())
+    }
+
+    /// Whether the address of an interface has another protocol than HTTP; `None` if no interface has this address.
+    fn interface_at(&self, url: &str, draft: &Draft<'_>) -> Option<bool> {
+        let of_interfaces = || {
+            let mut servers = HashMap::new();
+            for interface in &draft.manifest.interfaces {
+                let Some(url) = interface.url.clone() else { continue };
+                *servers.entry(url).or_insert(false) |= interface.protocol != Protocol::Http;
+            }
+            servers
+        };
+        self.interfaces.get_or_init(of_interfaces).get(url).copied()
+    }
+}
 
 /// Adds the calls that the sentences name.
 pub(crate) fn read(sentences: &[Sentence<'_>], root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -37,14 +81,25 @@ pub(crate) fn read(sentences: &[Sentence<'_>], root: &Object<'_>, draft: &mut Dr
     let described = draft.manifest.links.iter().find(|link| link.rel == "service-desc");
     let host_of_description = described.and_then(|link| Url::parse(&link.url).ok()?.join("/").ok());
     let base = generic::base_of(root, draft).or(host_of_description).or_else(|| home_of_calls(root, draft));
+    let mut known = Known {
+        base: base.as_ref(),
+        paths: CallPaths::default(),
+        links: OnceCell::new(),
+        interfaces: OnceCell::new(),
+    };
     let mut words_left = WORDS_MAX;
     let mut tries_left = TRIES_MAX;
     for (sentence, owner) in sentences {
         let (mut rest, mut before, mut earlier) = (*sentence, "", "");
         // Whether the word continues the list of paths after "Free endpoints:".
         let mut lists_free = false;
+        let price = OnceCell::new();
         while let Some((word, after)) = rest.split_once(char::is_whitespace) {
-            if words_left == 0 || tries_left == 0 {
+            if word.is_empty() {
+                rest = after;
+                continue;
+            }
+            if words_left == 0 || tries_left == 0 || known.paths.is_spent() {
                 return;
             }
             words_left -= 1;
@@ -54,7 +109,7 @@ pub(crate) fn read(sentences: &[Sentence<'_>], root: &Object<'_>, draft: &mut Dr
             let marked = rest.trim_start_matches(['(', '[', '"', '\'']);
             if word.starts_with('/') && !is_denied && !address::is_method(before) {
                 lists_free =
-                    add_path(word, after, lists_free && before.ends_with([':', ',']), base.as_ref(), draft);
+                    add_path(word, after, lists_free && before.ends_with([':', ',']), &mut known, draft);
                 tries_left -= 1;
             } else {
                 lists_free = word.eq_ignore_ascii_case("endpoints:") && before.eq_ignore_ascii_case("free")
@@ -68,14 +123,14 @@ pub(crate) fn read(sentences: &[Sentence<'_>], root: &Object<'_>, draft: &mut Dr
             {
                 tries_left -= 1;
                 let first = draft.manifest.capabilities.len();
-                add(&call, base.as_ref(), draft);
-                require_shown(&call, first, base.as_ref(), draft);
+                add(&call, &mut known, draft);
+                require_shown(&call, first, &mut known, draft);
                 if draft.manifest.capabilities.len() > first && is_whole_sentence(before, marked) {
                     inherit(*owner, first, draft);
                 }
                 for added in draft.manifest.capabilities.iter_mut().skip(first) {
-                    added.price =
-                        added.price.take().or_else(|| described_prices::price_after_scheme(sentence));
+                    let price = || price.get_or_init(|| described_prices::price_after_scheme(sentence));
+                    added.price = added.price.take().or_else(|| price().clone());
                 }
             }
             (rest, before, earlier) = (after, word, before);
@@ -135,24 +190,22 @@ fn inherit(owner: Option<&Map<String, Value>>, first: usize, draft: &mut Draft<'
 }
 
 /// Requires the credential that the words behind a call name: `POST /rooms with 'Authorization: Bearer <key>'`.
-fn require_shown(call: &Call<'_>, first: usize, base: Option<&Url>, draft: &mut Draft<'_>) {
-    let sentence = call.rest.split(". ").next().unwrap_or_default();
+fn require_shown(call: &Call<'_>, first: usize, known: &mut Known<'_>, draft: &mut Draft<'_>) {
+    let sentence = text::capped(call.rest, REST_CHARS_MAX).split(". ").next().unwrap_or_default();
     let shown = sentence.contains("Authorization: Bearer") && !sentence.contains("ptional");
     if shown && !auth_sentences::is_conditional(&sentence.to_ascii_lowercase()) {
         let added = first..draft.manifest.capabilities.len();
-        let named = if added.is_empty() { listed(call, base, draft) } else { added };
+        let named = if added.is_empty() { listed(call, known, draft) } else { added };
         require_bearer(named, draft);
     }
 }
 
 /// The capability that is this call, with the same method and a path that fits; an empty range if there is none.
-fn listed(call: &Call<'_>, base: Option<&Url>, draft: &Draft<'_>) -> Range<usize> {
-    let url = address_of(call.address, call, base, draft);
+fn listed(call: &Call<'_>, known: &mut Known<'_>, draft: &Draft<'_>) -> Range<usize> {
+    let url = address_of(call.address, call, known, draft);
     let position = url.zip(call.methods.first()).and_then(|(url, method)| {
-        draft.manifest.capabilities.iter().position(|known| {
-            let endpoint = known.invocation.endpoint();
-            known.invocation.method.as_deref() == Some(*method)
-                && endpoint.is_some_and(|known| fits(path_of(known), path_of(url.as_str())))
+        known.paths.first(path_of(url.as_str()), &draft.manifest.capabilities, is_same, |listed| {
+            listed.invocation.method.as_deref() == Some(*method)
         })
     });
     position.map_or(0..0, |position| position..position + 1)
@@ -179,15 +232,15 @@ fn home_of_calls(root: &Object<'_>, draft: &Draft<'_>) -> Option<Url> {
     (is_folder && is_own && !is_language && url.query().is_none()).then_some(url)
 }
 
-fn add(call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
+fn add(call: &Call<'_>, known: &mut Known<'_>, draft: &mut Draft<'_>) {
     for published in alternatives(call.address) {
-        add_at(&published, call, base, draft);
+        add_at(&published, call, known, draft);
     }
 }
 
 /// Adds a path that is a call because its price follows in brackets, or because it is in a list of free endpoints. Returns whether the list
 /// continues.
-fn add_path(word: &str, after: &str, is_free: bool, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
+fn add_path(word: &str, after: &str, is_free: bool, known: &mut Known<'_>, draft: &mut Draft<'_>) -> bool {
     let path = word.trim_end_matches([',', '.', ';', ':', ')']);
     let remark = listed_calls::remark(after).filter(|_| path.len() == word.len());
     // Paths with other prices may be product pages.
@@ -196,14 +249,13 @@ fn add_path(word: &str, after: &str, is_free: bool, base: Option<&Url>, draft: &
     let price = price.or_else(|| is_free.then(|| lenient::price(&"free".into())).flatten());
     let class = link_class::classify(path);
     let is_call = price.is_some() && path.len() > 1 && class.rel == "page" && class.follow.is_none();
-    let is_known =
-        |url: &str, draft: &Draft<'_>| {
-            draft.manifest.capabilities.iter().any(|call| {
-                call.invocation.endpoint().is_some_and(|known| fits(path_of(known), path_of(url)))
-            })
-        };
-    let address = listed_calls::resolve(path, base, draft).filter(|_| is_call && !draft.is_full());
-    if let Some(address) = address.filter(|address| !is_known(address.as_str(), draft)) {
+    let address = listed_calls::resolve(path, known.base, draft).filter(|_| is_call && !draft.is_full());
+    let new = address.filter(|address| {
+        let listed =
+            known.paths.first(path_of(address.as_str()), &draft.manifest.capabilities, is_same, |_| true);
+        listed.is_none() && !known.paths.is_spent()
+    });
+    if let Some(address) = new {
         let mut capability = draft.capability(CapabilityKind::Operation, path, path, String::new());
         endpoint::set(&mut capability, address);
         capability.price = price;
@@ -241,20 +293,18 @@ fn alternatives(address: &str) -> Vec<Cow<'_, str>> {
     listed().unwrap_or_else(|| vec![Cow::Borrowed(address)])
 }
 
-fn add_at(published: &str, call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
-    let Some(url) = address_of(published, call, base, draft) else { return };
+fn add_at(published: &str, call: &Call<'_>, known: &mut Known<'_>, draft: &mut Draft<'_>) {
+    let Some(url) = address_of(published, call, known, draft) else { return };
     let class = link_class::classify(url.as_str());
     // The base URL of an API can be called too.
-    let is_interface = draft.manifest.interfaces.iter().any(|interface| {
-        interface.protocol != Protocol::Http && interface.url.as_deref() == Some(url.as_str())
-    });
+    let is_interface = known.interface_at(url.as_str(), draft) == Some(true);
     let is_server = is_interface || class.rel == "mcp" || class.follow.is_some();
     if is_server || url.as_str().contains("/.well-known/") {
         return;
     }
     let remark = listed_calls::remark(call.rest);
     for method in &call.methods {
-        if draft.is_full() || is_listed(method, url.as_str(), draft) {
+        if draft.is_full() || is_listed(method, url.as_str(), known, draft) {
             continue;
         }
         let name = [method, published].join(" ");
@@ -272,7 +322,7 @@ fn add_at(published: &str, call: &Call<'_>, base: Option<&Url>, draft: &mut Draf
 fn address_of(
     published: &str,
     call: &Call<'_>,
-    base: Option<&Url>,
+    known: &Known<'_>,
     draft: &Draft<'_>,
 ) -> Option<address::Address> {
     if !published.starts_with('/') {
@@ -285,10 +335,10 @@ fn address_of(
     if let Some(base) = host.filter(is_host).and_then(|host| Url::parse(&["https://", host].concat()).ok()) {
         return listed_calls::resolve(published, Some(&base), draft);
     }
-    let mut known = draft.manifest.links.iter().map(|link| link.url.as_str());
-    if let Some(url) = known.find(|url| path_of(url) == published) {
+    if let Some(url) = known.link_at(published, draft) {
         return address::on_origin(draft.base(), url);
     }
+    let base = known.base;
     // A path may repeat the path of the base.
     let root = base.filter(|base| below(published, base.path())).and_then(|base| base.join("/").ok());
     listed_calls::resolve(published, root.as_ref().or(base), draft)
@@ -301,30 +351,21 @@ fn below(path: &str, base: &str) -> bool {
 }
 
 /// Whether a capability has the same method, or no method, at a matching path.
-fn is_listed(method: &str, url: &str, draft: &Draft<'_>) -> bool {
-    let path = path_of(url);
+fn is_listed(method: &str, url: &str, known: &mut Known<'_>, draft: &Draft<'_>) -> bool {
     // Many APIs have the same base path.
-    let (is_base, url) = (draft.has_interface(url), url.trim_end_matches('/'));
-    draft.manifest.capabilities.iter().any(|capability| {
-        let known = capability.invocation.method.as_deref();
-        let is_same = known.is_none_or(|known| known == method);
-        is_same
-            && capability.invocation.endpoint().is_some_and(|known| {
-                fits(path_of(known), path) && (!is_base || known.trim_end_matches('/') == url)
-            })
-    })
+    let (is_base, path) = (known.interface_at(url, draft).is_some(), path_of(url));
+    let url = url.trim_end_matches('/');
+    let listed = known.paths.first(path, &draft.manifest.capabilities, is_same, |listed| {
+        let has_method = listed.invocation.method.as_deref().is_none_or(|listed| listed == method);
+        let is_at = |listed: &str| !is_base || listed.trim_end_matches('/') == url;
+        has_method && listed.invocation.endpoint().is_some_and(is_at)
+    });
+    listed.is_some() || known.paths.is_spent()
 }
 
-/// Whether a path matches that of a listed call, segment by segment. Variables match each other.
-fn fits(listed: &str, path: &str) -> bool {
-    let (mut listed, mut path) = (listed.split('/'), path.split('/'));
-    loop {
-        match (listed.next(), path.next()) {
-            (None, None) => return true,
-            (Some(a), Some(b)) if a == b || a.starts_with('{') => {}
-            _ => return false,
-        }
-    }
+/// Whether a segment of a path matches that of a listed call. Variables match each other.
+fn is_same(listed: &str, own: &str) -> bool {
+    listed == own || listed.starts_with('{')
 }
 
 /// Requires a bearer token for those of these calls that have no other statement.
@@ -353,12 +394,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listed_paths_fit_with_their_variables() {
-        assert!(fits("/rooms/{id}", "/rooms/7"));
-        assert!(fits("/rooms", "/rooms"));
-        assert!(!fits("/rooms/{id}", "/rooms"));
-        assert!(!fits("/rooms/all", "/rooms/{id}"));
+    fn segments_of_listed_paths_fit_with_their_variables() {
+        assert!(is_same("{id}", "7"));
+        assert!(is_same("rooms", "rooms"));
+        assert!(!is_same("all", "{id}"));
         assert_eq!(path_of("https://a.example/rooms/?n=1"), "/rooms");
         assert_eq!(path_of("https://a.example"), "");
+        assert_eq!(path_of("https://a.example/?n=/b"), "");
     }
 }

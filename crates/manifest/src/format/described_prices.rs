@@ -79,7 +79,8 @@ const OPTIONAL_PHRASES: &[&str] =
 
 /// The price of a call whose description begins with "Free" and the name of what it does: "Free audit."
 fn free_by_description(description: &str) -> Option<Payment> {
-    let rest = description.trim_start().strip_prefix("Free")?;
+    let text = description.trim_start();
+    let rest = text.strip_prefix("Free").or_else(|| text.strip_prefix("FREE"))?;
     let next = rest.trim_start_matches([' ', ':', ',', '.', '-', '\u{2014}', '\u{2013}']);
     let word = next.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
     let is_other = OF_SOMETHING.iter().any(|known| known.eq_ignore_ascii_case(word));

@@ -113,6 +113,23 @@ fn complete_calls(first_described: usize, (root, texts): (&Object<'_>, &Texts<'_
     plan_tools::read(root, draft);
     payment_words::mark_calls(draft);
     payment_header::read(root, texts, draft);
+    open_free_calls(draft);
+}
+
+/// Marks free calls as open, if payment is the only credential of the document.
+fn open_free_calls(draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    let is_payment = |auth: &Auth| matches!(auth.scheme, AuthScheme::Payment | AuthScheme::None);
+    let pays = manifest.auth.iter().any(|auth| auth.scheme == AuthScheme::Payment)
+        || manifest.payments.iter().any(|payment| payment.scheme.is_some());
+    if !pays || !manifest.auth.iter().all(is_payment) {
+        return;
+    }
+    for call in manifest.capabilities.iter_mut().filter(|call| call.auth == CapabilityAuth::default()) {
+        if call.price.as_ref().and_then(Payment::cost) == Some(Cost::Free) {
+            call.auth.required = Tristate::No;
+        }
+    }
 }
 
 /// The MCP servers, the commands that start servers, and the A2A endpoints at the root.

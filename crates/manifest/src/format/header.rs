@@ -7,7 +7,7 @@ use crate::budget;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
 use crate::format::language::{language_of, languages_of};
-use crate::format::{contacts, described_block, lenient};
+use crate::format::{contacts, described_block, plan_limits};
 use crate::identity::host_of;
 use crate::model::{Contact, Format, RateLimit};
 use crate::name::ManifestUrl;
@@ -194,7 +194,7 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
         let blocks = LIMIT_BLOCKS.split(' ').filter_map(|key| root.object(key));
         manifest.rate_limit = std::iter::once(root.clone())
             .chain(blocks)
-            .filter_map(|holder| lenient::rate_limit(holder.value_of(LIMIT_KEYS)?))
+            .filter_map(|holder| plan_limits::limit_of_all(&holder))
             .find(|limit| *limit != RateLimit::default());
     }
     if manifest.title.is_none() {

@@ -9,7 +9,7 @@ use crate::check::is_email;
 use crate::draft::{self, Draft};
 use crate::format::credential_lines::{limit_to, read_credential_headers, read_scheme};
 use crate::format::topic::{Topic, read_attribution, read_contract, read_limit, read_requirement};
-use crate::format::{header, language, lenient, payment_words, terms};
+use crate::format::{auth_sentences, header, language, lenient, payment_words, terms};
 use crate::model::{Auth, AuthScheme, Payment, PolicyChoice};
 use crate::text;
 
@@ -166,7 +166,9 @@ impl Labels {
 
     /// Reads a sentence below a heading about authentication that says that no credentials are needed.
     fn read_openness(&self, line: &str, draft: &mut Draft<'_>) {
-        let is_sentence = self.topic == Topic::Credentials && !line.starts_with('#');
+        // A row of a table of schemes states one of several alternatives.
+        let is_row = || auth_sentences::scheme_of_row(line).is_some();
+        let is_sentence = self.topic == Topic::Credentials && !line.starts_with('#') && !is_row();
         if is_sentence && draft.manifest.auth.is_empty() && lenient::says_open(line) {
             draft.keep(Auth::new(AuthScheme::None));
         }

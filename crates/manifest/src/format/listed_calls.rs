@@ -1,6 +1,8 @@
 //! Calls in texts: in lists (`- GET /api/jobs — browse jobs`, `- Jobs: GET /api/jobs`, `- [Book](/api/bookings): POST`) and in
 //! sentences (`POST /agents (5 USDC)`).
 
+use std::ops::Range;
+
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -15,8 +17,9 @@ use crate::text;
 
 /// Maximum number of calls of one text that are read.
 const CALLS_MAX: usize = 500;
-/// Maximum number of words of the remark after a call.
+/// Maximum number of words of the remark after a call, and maximum number of its characters that are searched for its end.
 const REMARK_WORDS_MAX: usize = 20;
+const REMARK_CHARS_MAX: usize = draft::DESCRIPTION_CHARS_MAX;
 /// Maximum number of members of the body that a sentence shows; published ones show up to 6.
 const BODY_MEMBERS_MAX: usize = 32;
 /// Maximum length in bytes of the label of a call.
@@ -120,14 +123,15 @@ impl<'t> Call<'t> {
         (title.len() <= LABEL_BYTES_MAX).then_some((title, address, call))
     }
 
-    /// The call of an item that states its method in brackets after the address: `/rooms/{id} (GET): one room`.
+    /// The call of an item that states its method in brackets after the address: `/rooms/{id} (GET): one room`, `/pay (POST, JSON)`.
     fn before_method(item: &'t str) -> Option<Self> {
         let (word, rest) = item.trim_start_matches(is_mark).split_once(char::is_whitespace)?;
         let address = call_address(word);
         let (methods, rest) = rest.trim_start().strip_prefix('(')?.split_once(')')?;
-        let methods: Vec<&str> = methods.split(['/', '|', ',']).map(str::trim).collect();
+        let named = methods.split(['/', '|', ',']).map(str::trim);
+        let methods: Vec<&str> = named.take_while(|method| address::is_method(method)).collect();
         let is_address = address.starts_with('/') || address.starts_with("https://");
-        let is_call = is_address && methods.iter().all(|method| address::is_method(method));
+        let is_call = is_address && !methods.is_empty() && !is_wildcard(word);
         is_call.then_some(Self { methods, address, rest, has_comma: false })
     }
 
@@ -208,7 +212,8 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let item = row.as_deref().unwrap_or_else(|| item_of(line));
     let labelled = || {
         let (label, call) = item.split_once(':').filter(|(label, _)| label.len() <= LABEL_BYTES_MAX)?;
-        let call = Call::of(call).or_else(|| Call::sending(call))?;
+        let in_brackets = || Call::before_method(call).filter(|_| item.len() < line.len());
+        let call = Call::of(call).or_else(|| Call::sending(call)).or_else(in_brackets)?;
         Some((Some(label.trim_matches(is_mark)).filter(|label| !label.is_empty()), call))
     };
     // `**Register** — POST /register — an account`, `Rooms → GET /rooms`, `**Rooms** (`GET /rooms`): free ones`.
@@ -249,7 +254,8 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let calls: Vec<Call<'_>> = std::iter::successors(Some(call), Call::next).take(CALLS_MAX).collect();
     let last = calls.last();
     let described = last.map(|call| call.rest.trim_start_matches(REMARK_MARKS));
-    let described = draft::description(described).filter(|text| !text.starts_with("HTTP/"));
+    let is_remark = |text: &String| !text.starts_with("HTTP/") && text.contains(char::is_alphanumeric);
+    let described = draft::description(described).filter(is_remark);
     let body = last.and_then(Call::body);
     let price = last.and_then(|call| price_behind(call.rest));
     let set = |capability: &mut Capability| {
@@ -429,7 +435,7 @@ pub(crate) fn read_paths(listed: &str, is_free: bool, base: Option<&Url>, draft:
 /// The words in brackets at the start of a text.
 pub(crate) fn remark(text: &str) -> Option<String> {
     let inner = text.trim_start().strip_prefix('(')?;
-    let (remark, _) = inner.split_once(')')?;
+    let (remark, _) = text::capped(inner, REMARK_CHARS_MAX).split_once(')')?;
     let is_short = remark.split_whitespace().count() <= REMARK_WORDS_MAX;
     is_short.then(|| text::capped(remark, draft::NAME_CHARS_MAX).to_owned())
 }
@@ -473,9 +479,16 @@ fn is_version(segment: Option<&str>) -> bool {
 
 /// The path of an absolute URL without its query and its last slash.
 pub(crate) fn path_of(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or_default();
-    path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/')
+    url.get(path_range(url)).unwrap_or_default()
+}
+
+/// The bytes of an absolute URL that are its path without the last slash.
+pub(crate) fn path_range(url: &str) -> Range<usize> {
+    let host = url.find("://").map_or(0, |at| at + "://".len());
+    let from_host = url.get(host..).unwrap_or_default();
+    let Some(start) = from_host.find('/').map(|at| host + at) else { return url.len()..url.len() };
+    let path = url.get(start..).and_then(|rest| rest.split(['?', '#']).next()).unwrap_or_default();
+    start..start + path.trim_end_matches('/').len()
 }
 
 /// Whether the endpoint of a call is the address at which a document says that credentials are obtained.

@@ -5,6 +5,8 @@
 //!
 //! Follows llmstxt.org (September 2024): an H1, an optional block quote, H2 sections with lists of links.
 
+use std::ops::Range;
+
 use serde_json::Value;
 
 use crate::address;
@@ -60,7 +62,8 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
     let (mut servers, mut plans) = (ShownServers::default(), PlanLines::default());
     let (mut after_call, mut filters_left) = (false, FILTERS_MAX);
-    for whole in text.lines().take(LINES_MAX) {
+    let mut examples = example_blocks(lines()).into_iter().peekable();
+    for (at, whole) in text.lines().take(LINES_MAX).enumerate() {
         let line = whole.trim();
         plans.read_line(line, draft);
         credentials.read_line(whole, draft);
@@ -75,6 +78,10 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
         let follows_call = std::mem::take(&mut after_call);
         if section.read_line(line, draft) {
             after_call = true;
+            continue;
+        }
+        while examples.next_if(|block| block.end <= at).is_some() {}
+        if examples.peek().is_some_and(|block| block.contains(&at)) && line.contains("\"/") {
             continue;
         }
         read_filters(line, follows_call, &mut filters_left, draft);
@@ -96,6 +103,38 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     shown.finish(draft);
     tools.finish(draft);
     credentials.finish(calls, draft);
+}
+
+/// Members of JSON that declares calls or servers, and is no example of a response.
+const DECLARING: &[&str] = &[
+    "\"endpoint",
+    "\"api",
+    "\"mcp",
+    "\"url_template\"",
+    "\"tools\"",
+    "\"skills\"",
+    "\"capabilities\"",
+    "\"paths\"",
+    "\"$schema\"",
+    "\"@context\"",
+];
+
+/// The lines of the blocks of code with JSON that is an example of a request or a response, whose paths are examples too.
+fn example_blocks<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<Range<usize>> {
+    let (mut blocks, mut open) = (Vec::new(), None);
+    for (at, line) in lines.enumerate() {
+        if line.starts_with("```") {
+            match open.take() {
+                Some((start, true, false)) => blocks.push(start..at),
+                Some(_) => {}
+                None => open = Some((at, false, false)),
+            }
+        } else if let Some((_, is_json, declares)) = &mut open {
+            *is_json |= line.starts_with('{');
+            *declares |= DECLARING.iter().any(|name| line.contains(name));
+        }
+    }
+    blocks
 }
 
 /// Reads a line such as `Filters: ?search, ?section`: the parameters of the call on the line above, or of the only call that lists.

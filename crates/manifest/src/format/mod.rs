@@ -22,6 +22,7 @@ mod auth_sentences;
 mod awas;
 mod awp;
 mod call_examples;
+mod call_paths;
 mod call_prices;
 mod clauses;
 mod commands;

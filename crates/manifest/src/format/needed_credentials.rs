@@ -5,8 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::credential_headers::{self, HeaderCredential};
 use super::instructed_credentials::{self, Need};
 use super::key_parameters::{self, manages_keys};
@@ -17,13 +15,10 @@ use crate::format::outbound::Texts;
 use crate::format::own_credentials::{own_in, says_own};
 use crate::format::{auth_sentences, lenient, named_keys, request_headers, required_tokens};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Manifest, Tristate};
-use crate::object::Object;
 use crate::text::{self, capped};
 
 /// Maximum number of words between "requires" and the credential: "an existing schedule and".
 const WORDS_BETWEEN_MAX: usize = 6;
-/// Maximum number of steps of one flow that are searched.
-const STEPS_MAX: usize = 100;
 /// Maximum number of credentials of one document that are kept.
 const CREDENTIALS_MAX: usize = 16;
 
@@ -150,6 +145,9 @@ fn in_clause(clause: &str, folded: &str) -> Vec<Auth> {
     if let Some(token) = needed.and_then(|needed| required_tokens::token_in(clause, needed)) {
         return vec![token];
     }
+    if required_tokens::names_caller(folded) {
+        return named_in(clause, folded);
+    }
     if auth_sentences::is_conditional(folded) {
         return Vec::new();
     }
@@ -253,32 +251,12 @@ pub(crate) fn set_described(capability: &mut Capability) {
     require(&needed, &mut capability.auth);
 }
 
-/// Sets the credentials in the headers of a call's request, or of the steps of a flow: `"headers": {"X-API-Key": "{{key}}"}`.
-pub(crate) fn set_by_headers(element: &Object<'_>, needed: &mut CapabilityAuth) {
-    if element.list("steps").is_none() || *needed != CapabilityAuth::default() {
-        return;
-    }
-    let steps = element.objects("steps").take(STEPS_MAX).flat_map(|step| {
-        let parameters = step.object("parameters");
-        [step.object("headers"), parameters.and_then(|parameters| parameters.object("headers"))]
-    });
-    for headers in steps.flatten() {
-        let credentials = headers.map.iter().filter(|(name, value)| {
-            request_headers::is_credential(name)
-                && value.get("required").and_then(Value::as_bool) != Some(false)
-        });
-        for (name, _) in credentials.take(CREDENTIALS_MAX) {
-            require(&lenient::auth(&Value::from(name.as_str())), needed);
-        }
-    }
-}
-
 /// Whether a description requires a credential.
 pub(super) fn requires(description: &str) -> bool {
     !Described::of(description).required.is_empty()
 }
 
-fn require(found: &[Auth], needed: &mut CapabilityAuth) {
+pub(super) fn require(found: &[Auth], needed: &mut CapabilityAuth) {
     for auth in found {
         needed.required = Tristate::Yes;
         if is_named(auth) && !needed.schemes.contains(&auth.scheme) {

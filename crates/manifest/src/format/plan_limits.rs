@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::budget;
 use crate::draft::Draft;
-use crate::format::lenient;
+use crate::format::{header, lenient};
+use crate::model::RateLimit;
 use crate::object::Object;
 use crate::text;
 
@@ -97,6 +98,17 @@ pub(crate) fn keep(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !blocked.is_empty() {
         draft.manifest.features.other.insert("plan_blocked_tools".to_owned(), Value::Object(blocked));
     }
+}
+
+/// The rate limit that a block states for every caller. The limits of several plans apply to nobody else.
+pub(crate) fn limit_of_all(holder: &Object<'_>) -> Option<RateLimit> {
+    let is_of_plans = |plans: &&Value| {
+        plans.as_object().is_some_and(|plans| plans.values().filter(|plan| plan.is_object()).nth(1).is_some())
+    };
+    let of_plans = ["tiers", "plans"].iter().find_map(|key| holder.value(key)).filter(is_of_plans);
+    let stated = holder.value_of(header::LIMIT_KEYS)?;
+    let is_of_all = of_plans.is_none_or(|plans| !std::ptr::eq(plans, stated));
+    if is_of_all { lenient::rate_limit(stated) } else { None }
 }
 
 /// The limit of calls in the words about a plan: `10,000 calls/day` in `$149/mo — 10,000 calls/day`.

@@ -6,7 +6,8 @@
 use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
-use crate::format::{lenient, outbound, payment_header};
+use crate::format::{lenient, needed_credentials, outbound, payment_header};
+use crate::model::{CapabilityAuth, Tristate};
 use crate::object::{Object, texts};
 use crate::text;
 
@@ -127,4 +128,35 @@ fn is_header_member(name: &str) -> bool {
 fn is_header(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     !text.is_empty() && text.chars().count() <= HEADER_CHARS_MAX && text.bytes().all(is_plain)
+}
+/// Maximum number of steps of one flow, and of credentials of one step, that are read.
+const STEPS_MAX: usize = 100;
+const STEP_CREDENTIALS_MAX: usize = 16;
+
+/// Sets the credentials in the headers of a call's request, or of the steps of a flow: `"headers": {"X-API-Key": "{{key}}"}`.
+pub(crate) fn set_by_headers(element: &Object<'_>, needed: &mut CapabilityAuth) {
+    if element.list("steps").is_none() || *needed != CapabilityAuth::default() {
+        return;
+    }
+    let mut has_output = false;
+    let steps = element.objects("steps").take(STEPS_MAX).flat_map(|step| {
+        let parameters = step.object("parameters");
+        [step.object("headers"), parameters.and_then(|parameters| parameters.object("headers"))]
+    });
+    for headers in steps.flatten() {
+        let credentials = headers.map.iter().filter(|(name, value)| {
+            is_credential(name) && value.get("required").and_then(Value::as_bool) != Some(false)
+        });
+        for (name, value) in credentials.take(STEP_CREDENTIALS_MAX) {
+            // The caller needs no key that an earlier step returns.
+            if value.as_str().is_some_and(|value| value.starts_with("$steps.")) {
+                has_output = true;
+            } else {
+                needed_credentials::require(&lenient::auth(&Value::from(name.as_str())), needed);
+            }
+        }
+    }
+    if has_output && *needed == CapabilityAuth::default() {
+        needed.required = Tristate::No;
+    }
 }

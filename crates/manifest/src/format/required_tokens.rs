@@ -123,6 +123,14 @@ fn scope_in(clause: &str) -> Option<String> {
     (is_scope && !NO_SCOPES.contains(&scope)).then(|| capped(scope, NAME_CHARS_MAX).to_owned())
 }
 
+/// "Lists the rooms of the authenticated user": a call that knows its caller needs a credential.
+pub(super) fn names_caller(folded: &str) -> bool {
+    let is_named = ["the authenticated user", "the signed-in user", "the logged-in user"]
+        .iter()
+        .any(|caller| folded.contains(caller));
+    is_named && ![" if ", "optional", "when ", "whether "].iter().any(|word| folded.contains(word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@
 
 use url::Url;
 
+use super::call_paths::CallPaths;
 use super::call_prices;
 use super::listed_calls::{self, Call};
 use crate::address::{self, Address};
@@ -235,12 +236,15 @@ impl ShownCalls {
     /// Adds the calls that the text does not list.
     pub(crate) fn finish(self, draft: &mut Draft<'_>) {
         let listed = draft.manifest.capabilities.len();
+        let mut paths = CallPaths::default();
         for (at, shown) in self.found.iter().enumerate() {
-            let known = draft.manifest.capabilities.iter().take(listed + CALLS_MAX);
-            let mut same = known.filter(|call| call.invocation.method.as_ref() == Some(&shown.method));
-            if same.any(|call| {
-                call.invocation.endpoint().is_some_and(|known| fits(known, shown.address.as_str()))
-            }) {
+            let capabilities = &draft.manifest.capabilities;
+            let capabilities = capabilities.get(..listed + CALLS_MAX).unwrap_or(capabilities);
+            let path = listed_calls::path_of(shown.address.as_str());
+            let same = paths.first(path, capabilities, is_same, |call| {
+                call.invocation.method.as_ref() == Some(&shown.method)
+            });
+            if same.is_some() || paths.is_spent() {
                 continue;
             }
             let is_only = self
@@ -353,15 +357,9 @@ fn sends(word: &str) -> bool {
     word.starts_with("-d") || word.starts_with("--data") || word == "--json"
 }
 
-/// Whether the address of one call has the path of another, where a variable stands for any segment.
-fn fits(known: &str, shown: &str) -> bool {
-    let (known, shown) = (listed_calls::path_of(known), listed_calls::path_of(shown));
-    let is_variable = |segment: &str| segment.contains('{');
-    known.split('/').count() == shown.split('/').count()
-        && known
-            .split('/')
-            .zip(shown.split('/'))
-            .all(|(one, other)| one == other || is_variable(one) || is_variable(other))
+/// Whether segments of two paths match: a variable stands for any segment.
+fn is_same(listed: &str, shown: &str) -> bool {
+    listed == shown || listed.contains('{') || shown.contains('{')
 }
 
 #[cfg(test)]
@@ -382,9 +380,9 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_same_path_with_a_variable() {
-        assert!(fits("https://a.example/b/{c}", "https://x.a.example/b/1?d=2"));
-        assert!(!fits("https://a.example/b/{c}", "https://a.example/b"));
-        assert!(!fits("https://a.example/b/c", "https://a.example/b/d"));
+    fn a_variable_stands_for_any_segment() {
+        assert!(is_same("{c}", "1"));
+        assert!(is_same("1", "{c}"));
+        assert!(!is_same("c", "d"));
     }
 }

@@ -69,6 +69,9 @@ impl StatedAuth {
             return;
         }
         let is_of_auth = self.sections.last().is_some_and(|section| section.is_of_auth);
+        if let Some(offered) = auth_sentences::scheme_of_row(line).filter(|_| is_of_auth && !self.is_code) {
+            return self.read_offered(offered, draft);
+        }
         if !self.is_code {
             self.remarks.read_line(line, is_of_auth, is_nested);
         }
@@ -103,6 +106,18 @@ impl StatedAuth {
         let is_item = !is_nested && line.starts_with(['-', '*', '+']);
         if is_intro && is_item && draft.manifest.capabilities.is_empty() {
             self.read_item_of_intro(line, draft);
+        }
+    }
+
+    /// Reads a row with one of several schemes. If `none` is among them, the others are optional, but it opens nothing.
+    fn read_offered(&mut self, offered: Auth, draft: &mut Draft<'_>) {
+        if offered.scheme == AuthScheme::None {
+            self.is_optional = Some(Optional::Part);
+            let here = self.sections.len().checked_sub(1);
+            let of_section = self.places.iter().enumerate().filter(|(_, place)| **place == here);
+            self.optional.extend(of_section.map(|(position, _)| (position, Optional::Part)));
+        } else {
+            self.keep(offered, draft);
         }
     }
 

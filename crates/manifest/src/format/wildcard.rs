@@ -134,7 +134,7 @@ fn read_flow(flow: &Object<'_>, sources: &[&str], token_users: &mut Vec<String>,
             token_users.push(capability.native_id.clone());
         }
         let responses = fields.object("responses");
-        capability.response = responses.and_then(|responses| lenient::response(responses.value("success")?));
+        capability.response = responses.and_then(|responses| response(responses.value("success")?));
     }
     draft.keep(Workflow {
         id: capability.native_id.clone(),
@@ -145,6 +145,25 @@ fn read_flow(flow: &Object<'_>, sources: &[&str], token_users: &mut Vec<String>,
     });
     capability.used_in_workflows = vec![capability.native_id.clone()];
     draft.push(capability);
+}
+
+/// The schema of a response: as published, or that of the content of a response object as in OpenAPI, with its description.
+fn response(success: &Value) -> Option<Value> {
+    let Some(object) = success.as_object().map(Object::root) else { return lenient::response(success) };
+    let described = object.text("description");
+    let content = object.object("content");
+    let is_schema = ["type", "properties", "$ref", "items"].iter().any(|key| object.has(key));
+    if is_schema || (described.is_none() && content.is_none()) {
+        return lenient::response(success);
+    }
+    let media =
+        content.and_then(|content| content.members().find_map(|(_, media)| media.value("schema").cloned()));
+    let mut schema =
+        media.and_then(|schema| lenient::response(&schema)).unwrap_or_else(|| Value::Object(Map::new()));
+    if let (Some(map), Some(text)) = (schema.as_object_mut(), described) {
+        map.entry("description").or_insert_with(|| Value::from(capped(text, draft::DESCRIPTION_CHARS_MAX)));
+    }
+    Some(schema)
 }
 
 /// Parameters and the members of the body, as one object.

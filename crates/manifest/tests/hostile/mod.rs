@@ -89,6 +89,28 @@ fn shared(n: usize, operation: &str, part: &str) -> Vec<u8> {
     openapi(&format!("\"paths\": {{{paths}\"/end\": {{}}}}, {part}"))
 }
 
+/// Actions with long paths that differ in their last segment, and sentences that name similar calls.
+fn calls_in_sentences(n: usize) -> Vec<u8> {
+    let path = "/a".repeat(450);
+    let actions =
+        numbered(n / 40 + 1, |at| format!("{{\"name\": \"n{at}\", \"endpoint\": \"{path}/{at}\"}}, "));
+    let sentences = numbered((n / 40).min(100), |at| {
+        format!("\"note{at}\": \"Then GET {path}/x{at} with 'Authorization: Bearer key'.\", ")
+    });
+    of(format!(
+        "{{{sentences}\"name\": \"a\", \"actions\": [{actions}{{\"name\": \"z\", \"endpoint\": \"/z\"}}]}}"
+    ))
+}
+
+/// A hundred calls in one text, and another text behind them.
+fn text_behind_calls(n: usize, unit: &str) -> Vec<u8> {
+    let calls = numbered(100, |at| format!("GET /a{at} (1 "));
+    of(format!(
+        "{{\"name\": \"a\", \"actions\": [{{\"name\": \"z\", \"endpoint\": \"/z\"}}], \"note\": \"{calls}{}\"}}",
+        unit.repeat(n)
+    ))
+}
+
 /// Every class.
 pub(crate) const ALL: &[Hostile] = &[
     // --- JSON ---
@@ -120,6 +142,9 @@ pub(crate) const ALL: &[Hostile] = &[
         path: OPENAPI,
         make: |n| openapi(&format!("\"paths\": {{}}, \"x\": [0{}]", ",{\"a\":0}".repeat(n))),
     },
+    Hostile { name: "calls in sentences", path: JSON, make: calls_in_sentences },
+    Hostile { name: "spaces behind calls", path: JSON, make: |n| text_behind_calls(n, "    ") },
+    Hostile { name: "words behind calls", path: JSON, make: |n| text_behind_calls(n, "x402 4 ") },
     Hostile {
         name: "many names",
         path: JSON,

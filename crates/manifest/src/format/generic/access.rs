@@ -253,6 +253,11 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
     }
     draft.manifest.auth = credentials;
+    let needs = |call: &Capability| call.auth.required == Tristate::Yes;
+    if flag == Some(false) && draft.manifest.auth.is_empty() && !draft.manifest.capabilities.iter().any(needs)
+    {
+        draft.keep(Auth::new(AuthScheme::None));
+    }
     let is_exempt = value.is_some_and(|value| open_calls(value, &mut draft.manifest.capabilities));
     // Such a document states which calls need a scheme, even if it does not mention every call.
     if is_exempt || by_effect.is_some() || stated.is_some_and(|stated| stated.is_of_server) {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::element::Context;
 use crate::auth;
 use crate::draft;
-use crate::format::{call_examples, header, lenient, mcp, needed_credentials};
+use crate::format::{call_examples, header, lenient, mcp, needed_credentials, request_headers};
 use crate::model::{
     AuthScheme, Capability, CapabilityAuth, Confirmation, Cost, Payment, SafetyClass, Tristate,
 };
@@ -152,7 +152,7 @@ pub(super) fn read_access(object: &Object<'_>, context: &Context, capability: &m
     lenient::read_own_auth(object, &mut capability.auth);
     lenient::read_prices(object, capability);
     read_payment(object, capability);
-    needed_credentials::set_by_headers(object, &mut capability.auth);
+    request_headers::set_by_headers(object, &mut capability.auth);
     needed_credentials::set_described(capability);
     let limit = object.value_of(header::LIMIT_KEYS);
     capability.rate_limit = limit.and_then(lenient::rate_limit);

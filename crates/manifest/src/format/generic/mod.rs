@@ -244,7 +244,10 @@ impl Reader<'_, '_> {
                 self.read_list(list, names, &inner.at(key));
                 match (block, key) {
                     ("a2a", _) => self.call_agent(&inner, first),
-                    ("mcp", "tools") => self.add_repeated_tools(names, &inner.at(key), &context),
+                    ("mcp", "tools") => {
+                        self.add_repeated_tools(names, &inner.at(key), &context);
+                        self.keep_apart(&inner, first);
+                    }
                     ("mcp", _) => self.read_through_server(key, first, &context),
                     _ => {}
                 }

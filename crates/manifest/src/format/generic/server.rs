@@ -7,9 +7,10 @@ use serde_json::Value;
 use super::element::{self, Context};
 use super::lists::ListKind;
 use super::reader::Reader;
+use super::stated_server;
 use crate::format::mcp;
 use crate::model::{Capability, CapabilityKind, Protocol};
-use crate::object::children;
+use crate::object::{Object, children};
 
 impl Reader<'_, '_> {
     /// Adds tools of the MCP server that have the name of an HTTP operation, as another way to call it.
@@ -31,6 +32,24 @@ impl Reader<'_, '_> {
             element::set_tool(ListKind::of_tools(), context, &mut capability);
             capability.invocation.native = Some(name.to_owned());
             self.push(capability);
+        }
+    }
+
+    /// Removes the address of the server from the tools from `first` on that are not in its own list. If a server in a block lists its tools,
+    /// the other tools of the block belong to another server.
+    pub(super) fn keep_apart(&mut self, block: &Object<'_>, first: usize) {
+        let listing = block.members().find(|(_, server)| {
+            let tools = server.value("tools").and_then(Value::as_array);
+            tools.is_some_and(|tools| !tools.is_empty() && tools.iter().all(Value::is_string))
+                && stated_server::address_of_server(server).is_some()
+        });
+        let Some((_, server)) = listing else { return };
+        let own: HashSet<&str> = server.texts("tools").into_iter().collect();
+        for tool in self.draft.manifest.capabilities.iter_mut().skip(first) {
+            let is_other = tool.invocation.native.as_deref().is_some_and(|name| !own.contains(name));
+            if is_other && tool.invocation.protocol == Some(Protocol::Mcp) {
+                tool.invocation.url = None;
+            }
         }
     }
 

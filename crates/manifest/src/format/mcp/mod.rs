@@ -25,7 +25,9 @@ use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
 use crate::format::{header, lenient};
 use crate::identity::host_of;
-use crate::model::{CapabilityKind, Format, Interface, Link, Protocol};
+use crate::model::{
+    AppliesTo, Auth, Capability, CapabilityAuth, CapabilityKind, Format, Interface, Link, Protocol,
+};
 use crate::object::{Object, children};
 use crate::text;
 
@@ -215,8 +217,22 @@ fn read_parts(root: &Object<'_>, is_server: bool, draft: &mut Draft<'_>) {
     let found = draft.manifest.capabilities.get_mut(first..).unwrap_or_default();
     access.apply(found);
     access::open_pages(root, found);
+    let secrets = servers::secrets_of_packages(root);
+    if server.is_none() && access.auth.is_empty() {
+        require_secrets(&secrets, found);
+    }
     draft.keep_all(access.auth);
-    draft.keep_all(servers::secrets_of_packages(root));
+    draft.keep_all(secrets);
+}
+
+/// Requires the secrets of its package for a server that only runs locally.
+fn require_secrets(secrets: &[Auth], local: &mut [Capability]) {
+    let of_all: Vec<Auth> =
+        secrets.iter().filter(|secret| secret.applies_to == AppliesTo::All).cloned().collect();
+    let needed = lenient::required_by(&of_all);
+    for capability in local.iter_mut().filter(|capability| capability.auth == CapabilityAuth::default()) {
+        capability.auth.clone_from(&needed);
+    }
 }
 
 /// Replaces a server at a home page by a link to this page, if the description says that a browser calls the tools of the page (WebMCP).
