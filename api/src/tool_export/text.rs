@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Parts;
 use crate::declared_by::declared_by;
-use crate::text::one_line;
+use crate::text::{one_line, quoted};
 
 /// Maximum length of a description that OpenAI accepts.
 const DESCRIPTION_CHARS_MAX: usize = 1_024;

@@ -231,9 +231,9 @@ impl WindowQuery<'_> {
                 }
             } else {
                 // every document has the name of its host, or of the domain if the site publishes it there
-                let owner = exact(domain.unwrap_or(host.as_str()));
+                let of_host = exact(domain.unwrap_or(host.as_str()));
                 for form in forms.iter().filter(|form| !form.is_empty()) {
-                    let owned = self.first_with(&[exact(form), owner.clone(), of_site.clone()])?;
+                    let owned = self.first_with(&[exact(form), of_host.clone(), of_site.clone()])?;
                     named.documents.extend(owned);
                 }
                 named
