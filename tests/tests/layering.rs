@@ -306,7 +306,7 @@ fn every_program_handles_signals_before_it_opens_its_store() {
         ("crates/agentdex/src/mcp.rs", "Store::open_existing("),
         ("crates/agentdex/src/serve.rs", "Store::open_when_available("),
         ("crawler/src/cli/app.rs", "Store::open_when_available("),
-        ("crawler/src/cli/commands.rs", "crate::check("),
+        ("crawler/src/cli/check.rs", "crate::check("),
         ("indexer/src/program.rs", "Store::open_when_available("),
     ];
     let programs = programs_that_call("::on_signals(");

@@ -235,7 +235,7 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
         (
             &["check", "kiosk.test"],
             1,
-            "kiosk.test is not visited: it is blocked; `agentdex unblock kiosk.test --data-dir ",
+            "kiosk.test is not visited: it is blocked (by decision of the operator); `agentdex unblock kiosk.test --data-dir ",
         ),
         (&["explain", "kiosk.test"], 0, "The stored data of its visits was deleted."),
         (&["explain", "http://kiosk.test/"], 0, "kiosk.test: blocked or opted out, 0 manifests"),
