@@ -71,11 +71,16 @@ async fn prints_one_json_object_per_pass() {
     fixture.web.log().clear();
     let check = fixture.run(&["check", "shop.example"]).await;
     assert_eq!(check.status.code(), Some(1));
-    assert!(text(&check.stderr).contains("it is blocked; `"), "{}", text(&check.stderr));
+    assert!(
+        text(&check.stderr).contains("it is blocked (by decision of the operator); `"),
+        "{}",
+        text(&check.stderr)
+    );
     let explained = text(&fixture.run(&["explain", "shop.example"]).await.stdout);
     assert!(explained.contains(": by decision of the operator\n"), "{explained}");
     let unblocked = text(&fixture.run(&["unblock", "shop.example"]).await.stdout);
-    assert_eq!(unblocked, format!("shop.example may be visited again, in {database}\n"));
+    let reason = "it was blocked for this reason: \"by decision of the operator\"";
+    assert_eq!(unblocked, format!("shop.example may be visited again, in {database}; {reason}\n"));
     assert_eq!(fixture.web.log().hit_count(), 0);
 
     let failed = fixture.run(&["check", "gone.example"]).await;

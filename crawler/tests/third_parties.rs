@@ -86,7 +86,7 @@ async fn does_not_follow_robots_to_another_site() {
             assert_eq!(report.visits[0].end, VisitEnd::RobotsUnreachable);
             let robots = report.state.hosts[0].robots.as_ref().unwrap();
             assert_eq!(robots.kind, RobotsKind::Unreachable);
-            assert_eq!(robots.cause.as_deref(), Some("redirects_to_other_site"));
+            assert_eq!(robots.cause.as_deref(), Some("redirects_to_other_site victim.example"));
         }
         crawl.pass().await;
         assert_eq!(crawl.paths(VICTIM), ["/robots.txt"], "the victim is visited like any other site");

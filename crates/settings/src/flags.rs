@@ -12,7 +12,7 @@ use crate::secret::secret;
 
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
 /// Name of the database file in a data directory.
-pub const DATABASE_FILE: &str = "agentdex.db";
+const DATABASE_FILE: &str = "agentdex.db";
 /// The environment variable with the URL of the database. Other programs use the same name.
 pub const DATABASE_URL_VARIABLE: &str = "DATABASE_URL";
 

@@ -26,7 +26,7 @@ pub use environment::{Variables, nearest, variables};
 pub use error::SettingsError;
 pub use feature::{Feature, MissingFeature};
 pub use file::load;
-pub use flags::{DATABASE_FILE, DATABASE_URL_VARIABLE, SharedFlags, database_url_variable};
+pub use flags::{DATABASE_URL_VARIABLE, SharedFlags, database_url_variable};
 pub use keys::{Key, keys};
 pub use secret::secret;
 pub use traces::TracesUrl;

@@ -105,8 +105,8 @@ pub enum StoreError {
         path.display()
     )]
     NoSpace { path: PathBuf, reason: String },
-    #[error("the database {} is a directory: name a file, as in sqlite:{}", path.display(), path.join(crate::config::SQLITE_FILE).display())]
-    FileIsDir { path: PathBuf },
+    #[error("the database {} is a directory: name a file, as in sqlite:{}", path.display(), example.display())]
+    FileIsDir { path: PathBuf, example: PathBuf },
     /// This user has no permission to search the directory of the database.
     #[error("cannot look for the database {}: {reason}; run this as the user that wrote it, or name another --data-dir", path.display())]
     NotSearchable { path: PathBuf, reason: String },

@@ -21,7 +21,7 @@ use sqlx::{ConnectOptions, Connection as _, Sqlite, Transaction};
 use tokio::time::Instant;
 
 use crate::StoreError;
-use crate::config::{SCANS_MAX, SITE_LISTS_MAX, StoreConfig};
+use crate::config::{SCANS_MAX, SITE_LISTS_MAX, SQLITE_FILE, StoreConfig};
 use crate::convert::to_u64;
 use crate::fault::Outcome;
 use crate::model::{SchemaState, Space};
@@ -306,7 +306,7 @@ const NO_SPACE: [&str; 3] = ["13", "4874", "778"];
 
 fn not_writable(path: &Path, reason: &impl ToString) -> StoreError {
     if path.is_dir() {
-        return StoreError::FileIsDir { path: path.to_owned() };
+        return StoreError::FileIsDir { path: path.to_owned(), example: path.join(SQLITE_FILE) };
     }
     match path.parent().filter(|dir| dir.is_file()) {
         Some(dir) => StoreError::DirIsFile { dir: dir.to_owned() },

@@ -125,13 +125,6 @@ fn without_database(command: &Command, settings: &Settings) -> anyhow::Result<()
     if matches!(command, Command::Keys { command: None }) { commands::keys(settings) } else { Ok(()) }
 }
 
-/// The name under which this program was started, for messages that suggest a command.
-pub(super) fn program() -> String {
-    let started = std::env::args_os().next().unwrap_or_default();
-    let name = std::path::Path::new(&started).file_name().unwrap_or_default();
-    if name.is_empty() { "crawler".to_owned() } else { name.to_string_lossy().into_owned() }
-}
-
 /// Opens the database, waiting while it is unavailable, and crawls until the pass is complete or a signal arrives.
 async fn crawl(settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
     check_seeds(&settings).await?;

@@ -79,7 +79,7 @@ fn print(
     manifests: &[StoredManifest],
     location: &str,
 ) -> anyhow::Result<()> {
-    let program = super::app::program();
+    let program = super::program_name::program();
     let outcome = match (parked, &visit) {
         (Some(parked), _) => format!(
             "{site}: the visit waits until {}: {}; a crawl resumes it then, as does `{program} check {site}`",
@@ -152,7 +152,10 @@ fn nothing_found(site: &SiteName, visit: &VisitReport) -> Option<String> {
     let answered = visit.fetches.iter().filter(|fetch| fetch.outcome.is_response()).count() as u64;
     let paths = counted(answered, "path");
     (answered > 0).then(|| {
-        format!("Nothing was found at {paths}; `{} explain {site}` lists them.", super::app::program())
+        format!(
+            "Nothing was found at {paths}; `{} explain {site}` lists them.",
+            super::program_name::program()
+        )
     })
 }
 
@@ -169,7 +172,7 @@ async fn refuse_excluded(store: &Store, site: &SiteName) -> anyhow::Result<()> {
     } else {
         (format!("blocked{}", blocked.unwrap_or_default()), "unblock")
     };
-    let program = super::app::program();
+    let program = super::program_name::program();
     anyhow::bail!("{site} is not visited: it is {is}; `{program} {command} {site}` allows visits again")
 }
 
@@ -229,7 +232,10 @@ fn unread_robots(host: &Host, robots: &RobotsRecord) -> Option<String> {
     let cause = robots.cause.as_deref().unwrap_or_default();
     let status = robots.status.map(|status| format!("HTTP {status}, ")).unwrap_or_default();
     let other = RobotsCause::target(cause).map(|other| {
-        format!("; if the site has moved, `{} check {other}` visits the other site", super::app::program())
+        format!(
+            "; if the site has moved, `{} check {other}` visits the other site",
+            super::program_name::program()
+        )
     });
     Some(format!(
         "robots.txt of {host}: {status}{}, read at {}; it is requested again after {}{}",

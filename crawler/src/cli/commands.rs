@@ -28,7 +28,7 @@ pub(super) fn check_names(command: &Command, settings: &Settings) -> Result<(), 
 pub(super) fn keys(settings: &Settings) -> anyhow::Result<()> {
     let signer = settings.crawl.egress.signer.as_ref();
     let signer = signer.ok_or_else(|| {
-        let program = super::app::program();
+        let program = super::program_name::program();
         UsageError(format!(
             "{program} keys prints the key directory of --signing-key FILE; for the API keys of clients, write \
              `{program} keys add NAME`, `{program} keys list` or `{program} keys revoke NAME`"
@@ -167,7 +167,7 @@ async fn unknown_note(store: &Store, site: &SiteName) -> Result<&'static str, St
 /// Why a site is still not visited after its block or its suspension was lifted. Empty if it is visited.
 async fn unvisited_note(store: &Store, site: &SiteName, location: &str) -> Result<String, StoreError> {
     let known = store.site_report(site, 1).await?;
-    let program = super::app::program();
+    let program = super::program_name::program();
     let note = match known {
         Some(known) if known.blocked.is_some() => format!("; it stays blocked: `{program} unblock {site}`"),
         Some(known) if known.suspended.is_some() => {

@@ -1,6 +1,4 @@
-//! `explain DOMAIN`: shows what was fetched, which rules applied, and when the next visit is.
-//!
-//! The data comes from the store. The same rules that schedule the next visit also explain it.
+//! `explain DOMAIN`: shows from the store what was fetched, which rules applied, and when the next visit is.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -60,7 +58,7 @@ pub(super) async fn run(
         anyhow::bail!(
             "{site} is not known here: it was neither seeded nor linked to; `{} check {site}` visits it now, \
              --seeds adds it, and --data-dir or --database-url name another database",
-            super::app::program()
+            super::program_name::program()
         )
     };
     if format == OutputFormat::Json {

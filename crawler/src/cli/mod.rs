@@ -10,6 +10,7 @@ mod file;
 mod flags;
 mod given;
 mod paths;
+mod program_name;
 mod progress;
 mod reader_keys;
 mod report;

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use policy::key::{IssuedKey, KEY_BYTES, KeyKind};
 use store::{READER_KEYS_MAX, ReaderKey, ReaderKeyOutcome, Store};
 
-use super::app::program;
+use super::program_name::program;
 use crate::output::{self, OutputFormat};
 use crate::{UsageError, clock};
 

@@ -512,6 +512,7 @@ mod tests {
         let told = |ends: &[(&'static str, u64)], rejected_count| {
             let text = summary_text(&Summary {
                 sites_visited: ends.iter().map(|(_, count)| count).sum(),
+                requests: 1,
                 ends: ends.iter().copied().collect(),
                 seeds: SeedReport { read: 1, rejected_count, ..SeedReport::default() },
                 ..Summary::default()

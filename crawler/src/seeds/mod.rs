@@ -9,8 +9,7 @@
 //!
 //! The first bytes of a source and its name determine its kind. A zip archive (Tranco's) contains a list. gzip contains any of the other
 //! kinds. XML is an OPML file or a sitemap; its hosts are used, like those of the links in Markdown. JSON is a dump of certificates. Common
-//! Crawl writes names in reverse. Every source is read as a stream, up to a maximum number of names. The limits of a list from the web are
-//! lower than those of a file of the operator.
+//! Crawl writes names in reverse. Every source is read as a stream, up to a maximum number of names.
 
 mod archive;
 mod certificates;
@@ -27,6 +26,7 @@ use store::{Seed, SeedOrigin, StoreError};
 
 use self::kind::Kind;
 pub(crate) use self::report::SeedsRead;
+use self::report::is_mistyped;
 pub use self::report::{Rejected, SeedReport, SourceReport};
 
 /// Whether sources are read for the first time or again. Only at the first time may they be pipes.
@@ -48,8 +48,7 @@ const NAMES_MAX: u64 = 100_000_000;
 /// Maximum number of names of a list from the web: with `--follow-seeds`, two sets of fingerprints take 57 MiB of the 128 MiB
 /// that the largest body may take. The usual lists have a million names.
 const FETCHED_NAMES_MAX: u64 = 1_500_000;
-/// Maximum number of lines of a list from the web, and of its entries, whether they are names or not: parsing takes a
-/// microsecond or two each.
+/// Maximum number of lines, and of entries, of a list from the web, names or not: parsing each takes a microsecond or two.
 const FETCHED_LINES_MAX: u64 = 2_000_000;
 /// Maximum length of a list from the web after decompression.
 const FETCHED_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -447,12 +446,6 @@ impl<R: BufRead> Lines<R> {
         }
         Ok(())
     }
-}
-
-/// Whether a line may be a mistyped name of a site. Other lines are names of something else.
-const fn is_mistyped(error: &NameError) -> bool {
-    use NameError as E;
-    matches!(error, E::Host(_) | E::Hyphen(..) | E::Control(..) | E::Url(..) | E::Scheme(_) | E::UserInfo(_))
 }
 
 fn parse_line(line: &str, scope: SiteScope) -> Result<Option<Seed>, NameError> {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use manifest::NameError;
 use serde::Serialize;
 
 /// Maximum number of skipped lines in one sentence.
@@ -110,4 +111,10 @@ impl SeedReport {
             format!("{count} {sites} of earlier lists {is_or_are} visited too; a crawl with --follow-seeds deletes what no list names")
         })
     }
+}
+
+/// Whether a line may be a mistyped name of a site. Other lines are names of something else.
+pub(super) const fn is_mistyped(error: &NameError) -> bool {
+    use NameError as E;
+    matches!(error, E::Host(_) | E::Hyphen(..) | E::Control(..) | E::Url(..) | E::Scheme(_) | E::UserInfo(_))
 }
