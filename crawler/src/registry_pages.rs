@@ -148,7 +148,7 @@ impl NoPage {
     }
 }
 
-/// The advice for a list, for a registry: nobody can pass it as a file.
+/// The advice for a list, for a registry, which cannot be passed as a file.
 fn without_files(advice: &'static str) -> &'static str {
     match advice {
         ASK_LATER => "start again after that time",

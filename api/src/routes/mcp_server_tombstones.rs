@@ -4,10 +4,11 @@
 //! Both are read from the change feed. A server is left out if its manifest is listed again, if another manifest declares its
 //! name and version now, or if its data was deleted, as after an opt-out. A request reads a limited number of entries and manifests.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use manifest::ManifestId;
 use policy::naming::may_speak;
 use store::{FeedChange, FeedEntry, FeedPosition};
 use tokio::time::Instant;
@@ -46,18 +47,19 @@ pub(super) async fn tombstones(
             return Ok((found, None));
         }
         let page = app.store.feed_page(after, ENTRIES).await?;
-        for entry in page.entries.iter().filter(|entry| may_end_listing(entry)) {
+        let endings = || page.entries.iter().filter(|entry| may_end_listing(entry));
+        // a manifest that was removed, added and removed again is listed with the last reason and time
+        let last: HashMap<&ManifestId, FeedPosition> =
+            endings().map(|entry| (&entry.manifest_id, entry.position)).collect();
+        for entry in endings().filter(|entry| last.get(&entry.manifest_id) == Some(&entry.position)) {
             if found.len() >= max || read == READ_MAX || (read > 0 && began.elapsed() >= TIME_MAX) {
                 return Ok((found, Some(FeedPosition(entry.position.0 - 1))));
             }
-            if listed.contains(&entry.manifest_id) {
+            if !listed.insert(entry.manifest_id.clone()) {
                 continue;
             }
             read += 1;
-            if let Some(removed) = tombstone(app, client, filter, entry).await? {
-                listed.insert(entry.manifest_id.clone());
-                found.push(removed);
-            }
+            found.extend(tombstone(app, client, filter, entry).await?);
         }
         if page.read_to == after {
             return Ok((found, None));
@@ -86,10 +88,6 @@ async fn tombstone(
     let manifests = app.manifests(client);
     let is_in_index = !app.store.manifest_sizes(std::slice::from_ref(&entry.manifest_id)).await?.is_empty();
     let Some(stored) = manifests.find(&entry.manifest_id).await? else { return Ok(None) };
-    // the manifest was added again, and this entry states why it had been removed before
-    if entry.at < stored.first_seen_at {
-        return Ok(None);
-    }
     let counts = may_speak(stored.named_by, stored.publisher);
     let was_listed = counts || entry.change == FeedChange::StatusChanged;
     let is_listed = counts && is_in_index;

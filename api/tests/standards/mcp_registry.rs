@@ -475,6 +475,10 @@ async fn removed_servers_are_listed_as_deleted_to_followers() {
     }
     publish("plain", "1.0.0").await;
     assert_eq!(deleted("include_deleted=true").await, Vec::<Value>::new(), "it is declared again");
+    world.remove(&at("plain")).await;
+    for query in ["include_deleted=true", "updated_since=2025-08-07"] {
+        assert_eq!(deleted(query).await.len(), 1, "{query}: the last removal alone");
+    }
 }
 
 /// Mirrors delete a server whose document only other sites name from now on: the site does not publish it any more.

@@ -100,7 +100,7 @@ pub(crate) fn keep(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// The rate limit that a block states for every caller. The limits of several plans apply to nobody else.
+/// The rate limit that a block states for every caller. A limit of one of several plans is not: it applies to subscribers of this plan.
 pub(crate) fn limit_of_all(holder: &Object<'_>) -> Option<RateLimit> {
     let is_of_plans = |plans: &&Value| {
         plans.as_object().is_some_and(|plans| plans.values().filter(|plan| plan.is_object()).nth(1).is_some())

@@ -235,7 +235,7 @@ pub(crate) async fn a_visit_that_the_owner_requests_is_a_check(Db { store, .. }:
     let later_on = crate::build::lease(&store, "sky.example", later(99_000)).await?;
     assert!(!later_on.site.is_checked, "one visit for each request");
     store.visit_save(&later_on.token, &visit("sky.example", later(99_001), Vec::new())).await?;
-    // a site at rest
+    // housekeeping compacts the site
     store.housekeeping(later(200_000)).await?;
     store.visit_request_of_owner(&sky, later(200_001)).await?;
     store.seeds_add(&[again()], later(200_001)).await?;
