@@ -4,13 +4,14 @@
 //! delivered whose manifest was added or changed since the watch was compared last. Results that disappear are not delivered. Nothing is
 //! sent here: the crawler sends the messages. An API whose database is a read-only replica without a primary compares nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use chrono::{DateTime, SecondsFormat, Utc};
 use data_encoding::HEXLOWER;
 use indexer::{Grouping, Hit, SearchRequest, Sort};
-use manifest::ManifestId;
+use manifest::{ManifestId, SiteName};
 use serde_json::{Value, json};
 use store::{
     BackgroundTask, FeedChange, FeedEntry, FeedPosition, NewDelivery, SearchWatch, Store, StoreError,
@@ -146,12 +147,12 @@ async fn compare(app: &App, watch: &SearchWatch, changes: &Changes) -> Result<Co
         // without a message, a search that takes too long would be compared again first in each round
         Err(NotFound::Failed(problem)) if problem.body().status.is_server_error() => {
             tracing::debug!(watch = watch.id, reason = problem.body().detail, "a watched search failed");
-            Found { results: Vec::new(), first: changes.read_to, is_complete: false }
+            Found::none(changes, false)
         }
         Err(NotFound::Failed(problem)) => {
             let reason = &problem.body().detail;
             tracing::warn!(watch = watch.id, reason, "a watched search is no longer valid");
-            Found { results: Vec::new(), first: changes.read_to, is_complete: true }
+            Found::none(changes, true)
         }
     };
     if found.results.is_empty() && found.is_complete && !changes.is_outrun {
@@ -174,6 +175,7 @@ async fn compare(app: &App, watch: &SearchWatch, changes: &Changes) -> Result<Co
         first: found.first,
         last: changes.read_to,
         body: json!({"type": "agentdex.search", "timestamp": timestamp, "data": data}).to_string(),
+        sites: found.sites.into_iter().collect(),
         at,
     };
     app.store.delivery_add(&delivery).await?;
@@ -183,10 +185,17 @@ async fn compare(app: &App, watch: &SearchWatch, changes: &Changes) -> Result<Co
 /// Results that changed.
 struct Found {
     results: Vec<Value>,
+    sites: BTreeSet<SiteName>,
     /// Position of the first change that a result has.
     first: FeedPosition,
     /// Whether these are all results that changed.
     is_complete: bool,
+}
+
+impl Found {
+    const fn none(changes: &Changes, is_complete: bool) -> Self {
+        Self { results: Vec::new(), sites: BTreeSet::new(), first: changes.read_to, is_complete }
+    }
 }
 
 /// Why a watched search has no results.
@@ -196,8 +205,19 @@ enum NotFound {
     Failed(Problem),
 }
 
+impl NotFound {
+    /// A search that did not end. One that panicked would do so in each round, and no later watch would be compared.
+    fn of_run(problem: Problem) -> Self {
+        if problem.body().status == StatusCode::SERVICE_UNAVAILABLE {
+            Self::WithoutCapacity(problem)
+        } else {
+            Self::Failed(problem)
+        }
+    }
+}
+
 async fn results(app: &App, query: &str, changes: &Changes) -> Result<Found, NotFound> {
-    let mut found = Found { results: Vec::new(), first: changes.read_to, is_complete: true };
+    let mut found = Found::none(changes, true);
     let Some(first_at) = changes.first_at else { return Ok(found) };
     let parameters = watch::search_of(query).map_err(NotFound::Failed)?;
     let request = SearchRequest {
@@ -208,7 +228,7 @@ async fn results(app: &App, query: &str, changes: &Changes) -> Result<Found, Not
         ..parameters.request
     };
     let searched = search_now(&app.index, Client::on_this_machine(), request).await;
-    let searched = searched.map_err(NotFound::WithoutCapacity)?;
+    let searched = searched.map_err(NotFound::of_run)?;
     let answer = searched.map_err(|error| NotFound::Failed(search_problem(&error)))?.answer;
     let is_cut = answer.next_cursor.is_some();
     found.is_complete = !is_cut || answer.hits.last().is_some_and(|last| last.updated_at < first_at);
@@ -217,6 +237,7 @@ async fn results(app: &App, query: &str, changes: &Changes) -> Result<Found, Not
         if let Some(entry) = changes.of_manifests.get(&hit.manifest_id) {
             found.first = found.first.min(entry.position);
             found.results.push(result(&base, hit, entry));
+            found.sites.insert(hit.site.clone());
         }
     }
     Ok(found)
@@ -258,5 +279,15 @@ mod tests {
         assert_eq!(compare(&app, &watch, &changes).await.unwrap(), Comparison::Postponed);
         held.release().await;
         assert_eq!(compare(&app, &watch, &changes).await.unwrap(), Comparison::Ended);
+    }
+
+    #[test]
+    fn a_watched_search_that_panicked_is_not_postponed() {
+        assert!(matches!(
+            NotFound::of_run(Problem::of_status(StatusCode::INTERNAL_SERVER_ERROR)),
+            NotFound::Failed(_)
+        ));
+        let busy = Problem::unavailable("busy");
+        assert!(matches!(NotFound::of_run(busy), NotFound::WithoutCapacity(_)));
     }
 }

@@ -282,6 +282,55 @@ fn results_of_a_site_that_the_request_names_among_other_words_rank_first() {
     }
 }
 
+/// Somebody links to a file that a user uploaded and to the host of a customer, before and after the bank's own card is read.
+#[test]
+fn what_others_publish_below_a_named_domain_does_not_lead() {
+    let bank = own("victim.example", "open", "Opens an account.");
+    let text = "open account at victim.example";
+    let mut below = Vec::new();
+    for (url, publisher, named_by) in [
+        ("https://victim.example/u/x.json", Publisher::Unknown, NamedBy::Others),
+        ("https://evil.victim.example/a.json", Publisher::Host, NamedBy::Others),
+        ("https://own.victim.example/a.json", Publisher::Host, NamedBy::Site),
+    ] {
+        let mut document = own("victim.example", text, &format!("{text} {url}"));
+        document.manifest.url = ManifestUrl::parse(url).unwrap();
+        document.manifest.id = ManifestId::of(&document.manifest.url);
+        (document.publisher, document.named_by) = (publisher, named_by);
+        below.push(document);
+    }
+    let before: Vec<_> = below.iter().cloned().chain([bank.clone()]).collect();
+    let after: Vec<_> = [bank].into_iter().chain(below).collect();
+    for manifests in [before, after] {
+        let (_dir, searcher) = searcher(&manifests);
+        let hits = found(&searcher, text, Filters::default());
+        let of_named: Vec<_> = hits.iter().filter(|hit| explanation(hit)["named_site"] == true).collect();
+        assert_eq!((of_named.len(), hits[0].name.as_str()), (1, "open"));
+    }
+}
+
+/// `skill.md` and `report.zip` are domains, too.
+#[test]
+fn a_site_whose_domain_is_the_name_of_a_file_does_not_lead() {
+    let mut manifests = vec![
+        own("skill.md", "Casino", "Play a file of cards and validate your luck."),
+        own("report.zip", "Casino", "Unpack your luck with cards."),
+    ];
+    for (number, tool) in
+        ["Check SKILL.md", "Validate a SKILL.md file", "Unpack report.zip"].iter().enumerate()
+    {
+        manifests.push(own(&format!("tools{number}.example"), tool, &format!("{tool} before it is used.")));
+    }
+    let (_dir, searcher) = searcher(&manifests);
+    for text in ["check a SKILL.md file", "validate SKILL.md", "unpack report.zip"] {
+        let hits = found(&searcher, text, Filters::default());
+        assert!(hits[0].site.as_str().starts_with("tools"), "{text}");
+        assert!(hits.iter().all(|hit| explanation(hit)["named_site"] == false), "{text}");
+    }
+    let hits = found(&searcher, "luck at https://skill.md/", Filters::default());
+    assert_eq!(hits[0].site.as_str(), "skill.md", "an address");
+}
+
 /// `search.flights` is a domain, too.
 #[test]
 fn the_owner_of_a_reversed_name_has_no_exact_match_alone() {

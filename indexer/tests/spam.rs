@@ -126,10 +126,19 @@ fn a_look_alike_has_the_name_of_an_older_publisher() {
     linking.manifest.links = vec![Link::new("related", "https://harb0urbank.example/".to_owned(), None)];
     let mut listing = linking.clone();
     listing.manifest.detection.format = Format::Ard;
+    let mut marketplace = listing.clone();
+    let sellers = (1..=3).map(|at| Link::new("related", format!("https://seller{at}.example/"), None));
+    marketplace.manifest.links.extend(sellers);
     for own in [linking, listing] {
         let (_dir, searcher) = index(&[own, web[1].clone()]);
         assert!(spam(&searcher).is_empty(), "a site of the publisher itself");
     }
+    let (_dir, searcher) = index(&[marketplace, web[1].clone()]);
+    assert_eq!(
+        spam(&searcher),
+        BTreeMap::from([expected("harb0urbank.example")]),
+        "one of four listed sites"
+    );
     let few = site("harbourbank.example", "Harbour Bank", 0, &[("balance", "Shows a balance.")]);
     let (_dir, searcher) = index(&[few, web[1].clone()]);
     assert!(spam(&searcher).is_empty(), "not known");

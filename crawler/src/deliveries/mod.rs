@@ -131,6 +131,8 @@ async fn compose(tools: &Tools, watch: &WatchWithChanges) -> Result<(), StoreErr
         first: first.position,
         last: last.position,
         body: changes_body(watch, &changes, at),
+        // the removals of a site that opts out are delivered
+        sites: Vec::new(),
         at,
     };
     tools.store.delivery_add(&delivery).await.map(drop)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tantivy::postings::{Postings, SegmentPostings};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocAddress, DocSet};
+use tantivy::{DocAddress, DocSet, Term};
 
 use super::columns::FieldPostings;
 use super::opened::OpenedIndex;
@@ -56,6 +56,23 @@ pub(super) fn count_with_any<'a>(
         }
     }
     Ok(found.len() as u64)
+}
+
+/// Those of these documents that contain a term.
+pub(super) fn documents_with(
+    opened: &OpenedIndex,
+    term: &Term,
+    documents: &[DocAddress],
+) -> tantivy::Result<Vec<DocAddress>> {
+    let documents: BTreeSet<DocAddress> = documents.iter().copied().collect();
+    let mut found = Vec::new();
+    for (segment, ordinal) in opened.searcher.segment_readers().iter().zip(0..) {
+        let inverted = segment.inverted_index(term.field())?;
+        let Some(mut postings) = inverted.read_postings(term, IndexRecordOption::Basic)? else { continue };
+        let of_segment = documents.range(DocAddress::new(ordinal, 0)..DocAddress::new(ordinal + 1, 0));
+        found.extend(of_segment.filter(|address| has(&mut postings, address.doc_id)));
+    }
+    Ok(found)
 }
 
 /// Whether a document has the term; documents must be passed in order.

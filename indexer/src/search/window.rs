@@ -1,7 +1,6 @@
 //! The candidates of a search by relevance: selected by words, exact names and vectors, and re-ranked.
 
 use std::collections::{HashMap, HashSet};
-use std::slice;
 
 use manifest::{CapabilityId, Host, is_main_host};
 use tantivy::schema::IndexRecordOption;
@@ -10,7 +9,7 @@ use tantivy::{DocAddress, DocId, DocSet, TERMINATED, Term};
 use super::deadline::Deadline;
 use super::evidence::{coverage, evidence, relevant};
 use super::opened::OpenedIndex;
-use super::postings::count_with_any;
+use super::postings::{count_with_any, documents_with};
 use super::rank::{Candidate, Ranked, rank, text_scores};
 use super::retrieval::{Best, Retrieval};
 use super::selection::{is_scored_by_selection, selecting};
@@ -73,8 +72,9 @@ struct Named {
     /// Documents whose id, name or site equals a whole phrasing. If the phrasing is a known id or names hosts of known sites, alone or among
     /// other words, these are only documents of their owners, because anyone can choose a name.
     documents: HashSet<DocAddress>,
-    /// Hashes of the sites that a phrasing names among other words.
-    sites: HashSet<u64>,
+    /// For each host that a phrasing names among other words: the term of its site, and the exact names of what the site publishes at its
+    /// domain and of what is published at the host. Others may choose these names, too.
+    hosts: Vec<(Term, [Term; 2])>,
 }
 
 /// The text scores of all phrasings.
@@ -106,7 +106,8 @@ impl WindowQuery<'_> {
         let total = matching + self.count_without_words(joined)?;
         let scores: Vec<f32> = selected.into_iter().map(|(score, _)| score).collect();
         let texts = self.score_texts(&addresses, &scores)?;
-        let mut candidates = self.candidates(&addresses, &texts.average, &named, vector.as_ref());
+        let candidates = self.candidates(&addresses, &texts.average, &named, vector.as_ref());
+        let mut candidates = candidates.map_err(IndexError::engine("look the named sites up"))?;
         if vector.is_some() {
             mix_cosines(&mut candidates);
         }
@@ -148,7 +149,14 @@ impl WindowQuery<'_> {
         text_scores: &[f32],
         named: &Named,
         vector: Option<&QueryVector<'_>>,
-    ) -> Vec<Candidate> {
+    ) -> tantivy::Result<Vec<Candidate>> {
+        let mut of_named = HashSet::new();
+        for (of_site, names) in &named.hosts {
+            let of_site = documents_with(self.opened(), of_site, addresses)?;
+            for name in names {
+                of_named.extend(documents_with(self.opened(), name, &of_site)?);
+            }
+        }
         let candidate = |(row, (address, text_score)): (usize, (&DocAddress, &f32))| {
             let columns = self.opened().columns.get(address.segment_ord as usize)?;
             let traits = columns.traits(address.doc_id)?;
@@ -158,12 +166,12 @@ impl WindowQuery<'_> {
                 text_score: *text_score,
                 traits,
                 is_exact: named.documents.contains(address),
-                is_of_named_site: named.sites.contains(&traits.site),
+                is_of_named_site: of_named.contains(address),
                 is_spam: self.opened().is_spam(*address),
                 cosine: vector.and_then(|vector| vector.cosine(self.opened(), *address)),
             })
         };
-        addresses.iter().zip(text_scores).enumerate().filter_map(candidate).collect()
+        Ok(addresses.iter().zip(text_scores).enumerate().filter_map(candidate).collect())
     }
 
     /// The number of added candidates that contain none of the words.
@@ -236,9 +244,7 @@ impl WindowQuery<'_> {
                     let owned = self.first_with(&[exact(form), of_host.clone(), of_site.clone()])?;
                     named.documents.extend(owned);
                 }
-                named
-                    .sites
-                    .extend(self.first_with(slice::from_ref(of_site))?.first().and_then(|of| self.site(*of)));
+                named.hosts.push((of_site.clone(), [exact(site.as_str()), exact(host.as_str())]));
             }
         }
         // the names that others chose do not match a text that names a known site
@@ -248,12 +254,6 @@ impl WindowQuery<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The hash of a document's site.
-    fn site(&self, address: DocAddress) -> Option<u64> {
-        let columns = self.opened().columns.get(address.segment_ord as usize)?;
-        columns.traits(address.doc_id).map(|traits| traits.site)
     }
 
     /// The hosts among these whose sites have documents in the index, each once, with the term of its site.

@@ -24,6 +24,8 @@ const COUNTED_MAX: usize = 100;
 /// Maximum number of linked sites of a document, and of its addresses that are read to find them.
 const LINKS_MAX: usize = 16;
 const ADDRESSES_READ_MAX: usize = 200;
+/// Maximum number of other sites in a catalog or list whose entries are taken for sites of the publisher. Marketplaces list more.
+const LISTED_OWN_MAX: usize = 3;
 /// Number of compared fingerprints of capabilities: the smallest ones, which are the same for two copies of a document.
 const SKETCHES_MAX: usize = 8;
 /// Maximum number of manifests of a site whose facts are joined.
@@ -54,7 +56,7 @@ pub(crate) struct PublisherFacts {
     /// The listings of the other manifests of the site.
     #[serde(skip)]
     pub(crate) listings: Vec<Listing>,
-    /// The other sites that its documents link to, which are its own or those that it lists.
+    /// The other sites that its documents link to: its own, and those in catalogs and lists of at most `LISTED_OWN_MAX` sites.
     pub(crate) links: BTreeSet<SiteName>,
     /// The links among these that are not entries of a catalog or a list, which may be about the sites of others.
     pub(crate) links_of_service: BTreeSet<SiteName>,
@@ -84,6 +86,11 @@ impl PublisherFacts {
         let sketches: BTreeSet<u64> = sketches.collect();
         let (site, is_at_domain) = (manifest.url.site(), stored.publisher == Publisher::Site);
         let is_service = manifest.format().describes_one_service();
+        let of_provider = sites_of(manifest.provider.url.as_deref().into_iter(), stored);
+        let linked = sites_of(links(stored), stored);
+        let with_provider =
+            |linked: BTreeSet<SiteName>| linked.into_iter().chain(of_provider.clone()).collect();
+        let is_own = is_service || linked.len() <= LISTED_OWN_MAX;
         let customer = (!is_at_domain).then(|| customer_of(&manifest.url.host(), &site).to_owned());
         Some(Self {
             site,
@@ -97,11 +104,8 @@ impl PublisherFacts {
             has_own_name,
             listing: Listing { names, words },
             listings: Vec::new(),
-            links: sites_of(links(stored).chain(stored.manifest.provider.url.as_deref()), stored),
-            links_of_service: sites_of(
-                links(stored).filter(|_| is_service).chain(stored.manifest.provider.url.as_deref()),
-                stored,
-            ),
+            links: with_provider(if is_own { linked.clone() } else { BTreeSet::new() }),
+            links_of_service: with_provider(if is_service { linked } else { BTreeSet::new() }),
             sketches: sketches.into_iter().take(SKETCHES_MAX).collect(),
         })
     }

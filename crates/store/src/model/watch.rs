@@ -156,6 +156,8 @@ pub struct NewDelivery {
     /// The position of the watch after this message.
     pub last: FeedPosition,
     pub body: String,
+    /// Sites with texts in the body.
+    pub sites: Vec<SiteName>,
     pub at: DateTime<Utc>,
 }
 

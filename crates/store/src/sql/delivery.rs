@@ -3,6 +3,7 @@
 use manifest::SiteName;
 use policy::webhook::{AfterFailure, Message, WatchStatus, WebhookSecrets};
 
+use super::block::blocked_among;
 use super::rows::decode;
 use super::{Connection, watch};
 use crate::StoreError;
@@ -33,7 +34,9 @@ pub(crate) async fn challenge_add(
     Ok(())
 }
 
-/// Stores a message and moves its watch. The condition on the position serialises workers that read the same changes.
+/// Stores a message and moves its watch. The condition on the position serialises workers that read the same changes. False if another worker
+/// was faster, or if a site with texts in the message has opted out or was suspended: the watch is then at the same position. The row of the
+/// watch, which an opt-out updates as well, is locked before the sites are looked up, so that an opt-out at the same time deletes the message.
 pub(crate) async fn delivery_add(connection: &mut Connection, delivery: &NewDelivery) -> Outcome<bool> {
     let moved = sqlx::query("UPDATE watch SET position = $3 WHERE id = $1 AND position = $2 AND status = $4")
         .bind(&delivery.watch_id)
@@ -43,6 +46,15 @@ pub(crate) async fn delivery_add(connection: &mut Connection, delivery: &NewDeli
         .execute(&mut *connection)
         .await?;
     if moved.rows_affected() == 0 {
+        return Ok(false);
+    }
+    let sites = names(delivery.sites.iter().map(SiteName::as_str))?;
+    if !blocked_among(connection, &sites).await?.is_empty() {
+        sqlx::query("UPDATE watch SET position = $2 WHERE id = $1")
+            .bind(&delivery.watch_id)
+            .bind(delivery.after.0)
+            .execute(&mut *connection)
+            .await?;
         return Ok(false);
     }
     sqlx::query(

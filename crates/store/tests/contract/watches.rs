@@ -118,6 +118,7 @@ fn message(behind: &WatchWithChanges, changes: &[FeedEntry], id: &str, at: DateT
         first: changes[0].position,
         last: changes[changes.len() - 1].position,
         body: format!("{} changes", changes.len()),
+        sites: Vec::new(),
         at,
     }
 }
@@ -398,6 +399,7 @@ pub(crate) async fn an_opt_out_removes_the_site_from_waiting_messages_of_searche
         first: FeedPosition(after.0 + 1),
         last: head,
         body: format!(r#"{{"data":{{"results":[{{"name":"Book","site":"{SITE}"}}]}}}}"#),
+        sites: vec![site(SITE)],
         at: later(1),
     };
     assert!(store.delivery_add(&message).await?);
@@ -407,6 +409,9 @@ pub(crate) async fn an_opt_out_removes_the_site_from_waiting_messages_of_searche
     assert!(claim(&store, later(9)).await?.is_empty(), "the message is deleted");
     let behind = store.watches_of_searches(head, 9).await?;
     assert_eq!(behind.iter().map(|watch| watch.position).collect::<Vec<_>>(), [after]);
+    assert!(!store.delivery_add(&message).await?, "composed before the opt-out, stored after it");
+    assert!(claim(&store, later(9)).await?.is_empty());
+    assert_eq!(store.watches_of_searches(head, 9).await?, behind, "the watch has not moved");
     Ok(())
 }
 
@@ -472,6 +477,7 @@ pub(crate) async fn a_watch_of_a_search_moves_over_every_change(Db { store, .. }
         first: next,
         last: next,
         body: "results".to_owned(),
+        sites: vec![site("another.example")],
         at: later(3),
     };
     assert!(store.delivery_add(&message).await?);
