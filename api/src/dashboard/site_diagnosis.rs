@@ -1,6 +1,6 @@
 //! Explains why nothing of a site is in the index, and what its owner can do about it.
 
-use manifest::{Format, Host};
+use manifest::{Format, Host, SiteName, is_main_host};
 use policy::{FetchOutcome, RobotsKind, VisitEnd};
 use store::VisitReport;
 
@@ -34,7 +34,7 @@ pub(super) fn of(answer: &SiteAnswer) -> Option<Diagnosis> {
     let end = line.last_end.filter(|_| answer.blocked.is_none() && answer.suspended.is_none())?;
     let failed = failed_host(answer);
     let host = failed.as_ref().map_or(line.site.as_str(), Host::as_str);
-    let diagnosis = diagnosis(end, unread_robots(answer), &line.formats, host);
+    let diagnosis = diagnosis(end, unread_robots(answer, failed.as_ref()), &line.formats, host);
     let is_without_answer =
         matches!(end, VisitEnd::Completed | VisitEnd::NothingNew) && line.formats.is_empty();
     let refused = answer.visits.first().filter(|_| is_without_answer).and_then(refused);
@@ -136,14 +136,20 @@ fn diagnosis(
     }
 }
 
-fn unread_robots(answer: &SiteAnswer) -> Option<UnreadRobots<'_>> {
-    let verdicts = answer.hosts.iter().filter_map(|host| host.robots.as_ref());
+fn unread_robots<'a>(answer: &'a SiteAnswer, failed: Option<&Host>) -> Option<UnreadRobots<'a>> {
+    let hosts = answer.hosts.iter().filter(|known| ended_the_visit(&known.host, failed, &answer.line.site));
+    let verdicts = hosts.filter_map(|host| host.robots.as_ref());
     let mut unread =
         verdicts.filter(|robots| matches!(robots.kind, RobotsKind::Unreachable | RobotsKind::Denied));
     unread.next().map(|robots| UnreadRobots {
         http_status: robots.http_status,
         redirects_to: robots.redirects_to.as_deref(),
     })
+}
+
+/// Whether a host speaks for the whole site: the one at which the visit failed, otherwise the domain. Other hosts may belong to customers.
+fn ended_the_visit(host: &Host, failed: Option<&Host>, site: &SiteName) -> bool {
+    failed.map_or_else(|| is_main_host(site, host), |failed| failed == host)
 }
 
 fn robots_unreadable(robots: Option<UnreadRobots<'_>>) -> Diagnosis {
@@ -207,6 +213,16 @@ mod tests {
             let last = if found.lines.is_some() { ':' } else { '.' };
             assert!(found.step.ends_with(last), "{end}: {}", found.step);
         }
+    }
+
+    #[test]
+    fn a_robots_txt_of_another_host_is_not_the_reason() {
+        let site = SiteName::parse("plat.example").unwrap();
+        let [customer, domain] = ["a.plat.example", "plat.example"].map(|name| Host::parse(name).unwrap());
+        assert!(!ended_the_visit(&customer, None, &site), "a customer's");
+        assert!(!ended_the_visit(&customer, Some(&domain), &site));
+        assert!(ended_the_visit(&domain, None, &site));
+        assert!(ended_the_visit(&customer, Some(&customer), &site), "the only host of a list");
     }
 
     #[test]

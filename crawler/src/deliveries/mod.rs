@@ -11,9 +11,9 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use data_encoding::HEXLOWER;
 use futures::future::join_all;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use policy::BodyKind;
 use policy::delay::{day_of, next_day};
 use policy::webhook::{self, AfterFailure, Message as MessageKind};
+use policy::{BodyKind, FetchOutcome, RetryAfter};
 use serde_json::json;
 use store::{
     DeliveryEnd, DueContent, DueDelivery, FeedEntry, NewDelivery, ReceiverCaps, StoreError, TaskFailure,
@@ -206,11 +206,15 @@ async fn attempt(
     let soft = Stop { soft: stop.clone(), ..Stop::default() };
     let mut requests = StandaloneRequests::new(tools, worker.clone(), Duration::ZERO, soft);
     let message = Message::Deliver { headers: &headers, body: &body };
+    let mut asked_until = None;
     let reason = match requests.send(&delivery.receiver, BodyKind::Other, message).await {
         Ok(reply) => match verdict(&delivery.content, &reply) {
             Verdict::Accepted => return Ok(DeliveryEnd::Accepted),
             Verdict::Refused => return Ok(DeliveryEnd::Refused),
-            Verdict::Failed(reason) => reason,
+            Verdict::Failed(reason) => {
+                asked_until = asked_by(&reply);
+                reason
+            }
         },
         Err(StandaloneError::Failed(failure)) if was_accepted(kind, &failure) => {
             return Ok(DeliveryEnd::Accepted);
@@ -226,7 +230,18 @@ async fn attempt(
         ) => error.to_string(),
     };
     let then = kind.after_failure(&delivery.id, delivery.attempts, delivery.failing_since, clock::now());
+    let then = match (then, asked_until) {
+        (AfterFailure::Retry(at), Some(until)) => AfterFailure::Retry(at.max(until)),
+        (then, _) => then,
+    };
     Ok(DeliveryEnd::Failed { reason, then })
+}
+
+/// The end of the delay that the receiver asked for. It holds for the message; the whole site waits for an hour at most.
+fn asked_by(reply: &Reply) -> Option<DateTime<Utc>> {
+    let outcome = FetchOutcome::of_response(reply.head.status.as_u16(), &reply.head.headers);
+    let asked = RetryAfter::of_response(&reply.head.headers, outcome, clock::now())?;
+    Some(asked.not_before())
 }
 
 /// What follows for a message that its host may not receive before a time. `day` is the day on which the attempt was counted.

@@ -31,7 +31,7 @@ const SITE_GAP: Duration = Duration::from_secs(1);
 const ADDRESS_GAP: Duration = Duration::from_millis(500);
 /// Memory limits of an idle crawler and of each open visit, as in the test of slow servers.
 const LOADED_KIB_MAX: u64 = 40 * 1024;
-const OPEN_VISIT_KIB_MAX: u64 = 150;
+const OPEN_VISIT_KIB_MAX: u64 = 60;
 /// Memory for the bodies and heads that are read concurrently, and for the allocator.
 const READING_KIB_MAX: u64 = 128 * 1024;
 /// Interval between two memory measurements.

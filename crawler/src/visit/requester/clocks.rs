@@ -16,10 +16,19 @@ use super::super::task::{NamedBy, Task};
 use super::super::traffic::Traffic;
 use super::Requester;
 use super::failure::sample_of;
+use super::message::Message;
 use crate::clock;
 use crate::pace::Budget;
 use crate::retry::retry_while_unavailable;
 use egress::{Failure, Head, Reply};
+
+/// Who chose the URL of a request: the task in progress says it, and anybody may name any receiver of messages.
+pub(super) fn chosen_by(message: &Message<'_>, task: Option<&Task>) -> NamedBy {
+    match message {
+        Message::Deliver { .. } => NamedBy::Others,
+        Message::Get(_) | Message::Post(_) => task.map_or(NamedBy::Site, |task| task.named_by),
+    }
+}
 
 impl Requester<'_> {
     /// Updates the progress display with the remaining work of the visit, before a request to this host.
@@ -55,14 +64,15 @@ impl Requester<'_> {
         traffic.count(took, self.session.timings(), wire_bytes);
     }
 
-    /// Applies and stores the Retry-After of any response; `task` is the one in progress. Only the domain and its `www.` host delay the
-    /// whole site. Any other host delays itself, because it may belong to a customer, or may be a load balancer that does not serve the
-    /// name. A 429 or 503 without the header has a default delay, which applies to the whole site only if the URL is one that the site
-    /// itself names. A 503 without the header to a request for a source of seeds has none.
+    /// Applies and stores the Retry-After of any response to a request for a URL. Only the domain and its `www.` host delay the whole site.
+    /// Any other host delays itself, because it may belong to a customer, or may be a load balancer that does not serve the name. If others
+    /// chose the URL, the domain and its `www.` host delay the site by an hour at most: an endpoint may return any header on request, and
+    /// one path may have a strict limit of its own. A 429 or 503 without the header has a default delay, which applies to the whole site
+    /// only if the URL is one that the site itself names. A 503 without the header to a request for a source of seeds has none.
     pub(super) async fn apply_retry_after(
         &mut self,
         host: &Host,
-        task: Option<&Task>,
+        named_by: NamedBy,
         head: &Head,
     ) -> Result<(), Interrupt> {
         let outcome = FetchOutcome::of_response(head.status.as_u16(), &head.headers);
@@ -75,12 +85,16 @@ impl Requester<'_> {
             return Ok(());
         }
         let is_stated = matches!(retry_after, RetryAfter::Given(_) | RetryAfter::Clamped(_));
-        let is_of_site = task.is_none_or(|task| task.named_by == NamedBy::Site);
-        if is_main_host(&self.site.name, host) && (is_stated || is_of_site) {
-            self.site_clock.not_before = self.site_clock.not_before.max(Some(retry_after.not_before()));
+        let is_main = is_main_host(&self.site.name, host);
+        let not_before = match named_by {
+            NamedBy::Others if is_main => retry_after.at_most_default(clock::now()),
+            _ => retry_after.not_before(),
+        };
+        if is_main && (is_stated || named_by == NamedBy::Site) {
+            self.site_clock.not_before = self.site_clock.not_before.max(Some(not_before));
         }
         if let Some(authority) = self.authorities.get_mut(host) {
-            authority.clock.wait_until(retry_after.not_before());
+            authority.clock.wait_until(not_before);
             self.tools.pace.save_clock(&authority.clock, &self.site_clock).await?;
         }
         Ok(())
