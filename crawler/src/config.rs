@@ -139,8 +139,9 @@ pub enum EndpointChecks {
 /// When a crawl ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Ends when nothing is due. Waits for parked visits for at most `park_wait`.
-    Once { park_wait: Duration },
+    /// Ends when nothing is due. Waits for parked visits for at most `park_wait`. If the crawl goes on afterwards, sites that are added or
+    /// become due during the pass are visited, too, and seed files are followed.
+    Once { park_wait: Duration, goes_on: bool },
     /// Runs until it is stopped.
     Daemon,
 }
@@ -149,9 +150,23 @@ impl Mode {
     /// How long a request outside a visit waits.
     pub(crate) const fn park_wait(self) -> Duration {
         match self {
-            Self::Once { park_wait } => park_wait,
+            Self::Once { park_wait, .. } => park_wait,
             Self::Daemon => PARK_WAIT_DEFAULT,
         }
+    }
+
+    /// The same, for a crawl that goes on after its first pass.
+    #[must_use]
+    pub const fn going_on(self) -> Self {
+        match self {
+            Self::Once { park_wait, .. } => Self::Once { park_wait, goes_on: true },
+            Self::Daemon => Self::Daemon,
+        }
+    }
+
+    /// Whether the crawl runs until it is stopped.
+    pub(crate) const fn keeps_running(self) -> bool {
+        matches!(self, Self::Daemon | Self::Once { goes_on: true, .. })
     }
 }
 

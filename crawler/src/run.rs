@@ -94,8 +94,8 @@ async fn crawl(
     let deliveries = Arc::new(TaskMonitor::new(store, BackgroundTask::Deliveries));
     let (running, worker) = (Arc::clone(&deliveries), config.worker.clone());
     tracker.spawn(deliveries::run(tools.clone(), worker, running, schedules_stop.clone()));
-    if config.mode == Mode::Daemon {
-        if config.endpoint_checks == EndpointChecks::Daily {
+    if config.mode.keeps_running() {
+        if config.mode == Mode::Daemon && config.endpoint_checks == EndpointChecks::Daily {
             let (tools, stop) = (tools.clone(), schedules_stop.clone());
             tracker.spawn(endpoint_checks::run(tools, config.worker.clone(), stop));
         }
@@ -105,7 +105,7 @@ async fn crawl(
         let context = DaemonContext { config: repeated, tools: tools.clone(), seeds_monitor };
         daemon::start_schedules(&context, &tracker, &schedules_stop);
         tracker.spawn(daemon::follow_seed_files(context, seeds_read_at, schedules_stop.clone()));
-        for (task, schedule) in config.schedules.tasks() {
+        for (task, schedule) in config.schedules.tasks().filter(|_| config.mode == Mode::Daemon) {
             let next = schedule.upcoming(clock::now(), TIMES_SHOWN);
             progress(Progress::Scheduled { task, next: &next });
         }
@@ -298,7 +298,7 @@ async fn check_visit(
     let tools = Tools::start(config, &store, (groups, open_events(config)?), &tracker).await?;
     let worker = Worker::new(config, tools, cancel, (progress, summary), &tracker);
     let mut worker = Worker { concurrency: 1, only: Some(vec![site]), ..worker };
-    let ran = worker.run(Mode::Once { park_wait: config.mode.park_wait() }).await;
+    let ran = worker.run(Mode::Once { park_wait: config.mode.park_wait(), goes_on: false }).await;
     worker.end(&tracker).await;
     Ok(ran?)
 }

@@ -938,7 +938,7 @@ async fn lists_on_one_address_keep_its_gap() {
     let url = |name: &str| ManifestUrl::parse(&format!("https://{name}{LIST}")).unwrap();
     crawl.config.seeds = lists.map(|name| SeedSource::Url(url(name))).into();
     crawl.config.egress.own_rules = OwnRules::Strict;
-    crawl.config.mode = Mode::Once { park_wait: Duration::from_secs(40) };
+    crawl.config.mode = Mode::Once { park_wait: Duration::from_secs(40), goes_on: false };
     let summary = crawl.pass().await;
     assert_eq!(
         (summary.seeds.read, summary.seeds.duplicates, summary.sites_visited),
@@ -964,7 +964,7 @@ async fn searches_a_registry_under_its_rules_and_keeps_pages_read_before_a_delay
     let mut crawl = list_crawl(vec![registry]).await;
     crawl.config.seeds =
         vec![SeedSource::Registry(ManifestUrl::parse("https://registry.example/?q=books").unwrap())];
-    crawl.config.mode = Mode::Once { park_wait: Duration::ZERO };
+    crawl.config.mode = Mode::Once { park_wait: Duration::ZERO, goes_on: false };
     let summary = crawl.pass().await;
     assert_eq!((summary.seeds.read, summary.sites_visited), (1, 1), "{summary:?}");
     assert_eq!(crawl.paths("registry.example"), ["/robots.txt", "/search", "/search"]);
@@ -1048,7 +1048,7 @@ async fn a_closed_first_address_does_not_evade_the_gap_of_the_second() {
     let mut crawl = Crawl::on(web, &names.join("\n")).await;
     crawl.config.egress.hosts = HostsFile::parse(&(closed + &crawl.web.hosts_file())).unwrap();
     crawl.config.egress.own_rules = OwnRules::Strict;
-    crawl.config.mode = Mode::Once { park_wait: Duration::from_secs(40) };
+    crawl.config.mode = Mode::Once { park_wait: Duration::from_secs(40), goes_on: false };
     let summary = crawl.pass().await;
     assert_eq!(summary.sites_visited, ATTACKERS as u64, "{summary:?}");
     let mut at: Vec<u64> = crawl.web.log().hits().iter().map(|hit| hit.started_us).collect();

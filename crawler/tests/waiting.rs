@@ -50,7 +50,7 @@ async fn known(shops: &[Host]) -> Crawl {
     let host = |shop: &Host| manifest::Host::parse(shop.name()).unwrap();
     let seeds: Vec<Seed> = shops.iter().map(|shop| Seed::of_host(host(shop))).collect();
     crawl.store.seeds_add(&seeds, now()).await.unwrap();
-    crawl.config.mode = Mode::Once { park_wait: PARK_WAIT };
+    crawl.config.mode = Mode::Once { park_wait: PARK_WAIT, goes_on: false };
     crawl
 }
 

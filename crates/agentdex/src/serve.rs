@@ -314,11 +314,14 @@ struct Node {
 impl Node {
     async fn work(
         &self,
-        config: CrawlConfig,
+        mut config: CrawlConfig,
         cancel: &Cancel,
         shared: &SharedSettings,
         after_pass: AfterPass,
     ) -> anyhow::Result<()> {
+        if after_pass == AfterPass::GoOn {
+            config.mode = config.mode.going_on();
+        }
         let watch = Watch::new(shared);
         let is_daemon = config.mode == Mode::Daemon;
         let again = continuous(&config);

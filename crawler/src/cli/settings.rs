@@ -419,7 +419,7 @@ fn mode(flags: &CrawlFlags, file: &ConfigFile) -> Result<Mode, UsageError> {
     }
     let park_wait = given("--park-wait", flags.park_wait.as_deref(), file.crawler.park_wait.as_deref(), file);
     let park_wait = read_duration(&park_wait)?.unwrap_or(PARK_WAIT_DEFAULT);
-    Ok(Mode::Once { park_wait })
+    Ok(Mode::Once { park_wait, goes_on: false })
 }
 
 fn contact(flags: &CrawlFlags, file: &ConfigFile) -> Result<Contact, UsageError> {

@@ -13,7 +13,7 @@ fn resolved(crawl: &CrawlFlags) -> Result<Settings, String> {
 fn defaults_are_polite() {
     let settings = resolved(&CrawlFlags::default()).unwrap();
     assert_eq!(settings.crawl.delay, DELAY_DEFAULT);
-    assert_eq!(settings.crawl.mode, Mode::Once { park_wait: PARK_WAIT_DEFAULT });
+    assert_eq!(settings.crawl.mode, Mode::Once { park_wait: PARK_WAIT_DEFAULT, goes_on: false });
     assert_eq!(settings.shared.store.url, DatabaseUrl::in_data_dir(Path::new("d")));
 }
 

@@ -259,7 +259,7 @@ mod tests {
             ["6 seeds read, 5 lines skipped", "  domains.txt, line 1: it is not a host name"]
         );
         assert_eq!((lines.len(), lines[4].as_str()), (5, "  and 2 more"));
-        let pass = Mode::Once { park_wait: Duration::ZERO };
+        let pass = Mode::Once { park_wait: Duration::ZERO, goes_on: false };
         assert_eq!(seeded(&report, pass), ["6 seeds read, 5 lines skipped; the summary lists them"]);
         let earlier = SeedReport { read: 1, sites_of_earlier_lists: 60, ..SeedReport::default() };
         assert_eq!(seeded(&earlier, pass), ["1 seed read"]);

@@ -82,7 +82,7 @@ fn config(web: &Web, hosts: &str) -> CrawlConfig {
         lease: store::LEASE_DURATION_DEFAULT,
         egress,
         seeds: vec![SeedSource::Text { name: "seeds".to_owned(), text: SITE.to_owned() }],
-        mode: Mode::Once { park_wait: Duration::ZERO },
+        mode: Mode::Once { park_wait: Duration::ZERO, goes_on: false },
         delay: Duration::ZERO,
         rate: 10_000.try_into().unwrap(),
         concurrency: 4,

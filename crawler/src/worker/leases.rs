@@ -37,6 +37,12 @@ impl HeldLeases {
         HeldLease { lost, key, held: self.clone() }
     }
 
+    /// The sites with held leases.
+    pub(super) fn sites(&self) -> HashSet<SiteName> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.keys().map(|(site, _)| site.clone()).collect()
+    }
+
     /// Renews all held leases, and ends the visits whose leases are lost. While the database is unavailable, visits continue, but each of
     /// their requests waits until its clock is written, which renews its lease.
     pub(super) async fn renew(

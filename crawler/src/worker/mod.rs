@@ -3,6 +3,7 @@
 //! One loop owns all state, and each visit is a task of a `JoinSet`. The loop also renews the leases. After a soft stop, visits end after
 //! the request in flight and are parked. After a hard stop, tasks are dropped and leases released.
 
+mod first_pass;
 mod hand_overs;
 mod leases;
 mod progress;
@@ -19,6 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
+use self::first_pass::FirstPass;
 use self::hand_overs::HandOverWriter;
 use self::leases::HeldLeases;
 use self::save::{Done, visit_and_save};
@@ -80,6 +82,8 @@ struct Work {
     parked: BTreeMap<SiteName, ParkedSite>,
     /// Sites that become due after this time belong to the next pass.
     due_before: Option<DateTime<Utc>>,
+    /// Of a crawl that goes on afterwards.
+    first_pass: Option<FirstPass>,
     next_poll_at: Instant,
     /// When the leases are renewed again.
     next_renewal_at: Instant,
@@ -142,7 +146,11 @@ impl<'a> Worker<'a> {
             if is_idle {
                 clock::resync();
             }
-            if let (true, Mode::Once { park_wait }) = (is_idle, mode) {
+            let is_over = match &mut work.first_pass {
+                Some(pass) if leased == 0 => is_idle || pass.is_over(&self.tools.store, &work.held).await?,
+                _ => is_idle,
+            };
+            if let (true, Mode::Once { park_wait, .. }) = (is_over, mode) {
                 let idle_since = *idle_since.get_or_insert_with(clock::now);
                 let until = idle_since + delta(park_wait);
                 if !self.waits_for_sites(&mut work, idle_since, until).await
@@ -219,7 +227,8 @@ impl<'a> Worker<'a> {
             running: JoinSet::new(),
             held: HeldLeases::default(),
             parked: self.parked().await?,
-            due_before: matches!(mode, Mode::Once { .. }).then_some(now),
+            due_before: matches!(mode, Mode::Once { goes_on: false, .. }).then_some(now),
+            first_pass: matches!(mode, Mode::Once { goes_on: true, .. }).then(|| FirstPass::new(now)),
             next_poll_at: Instant::now(),
             next_renewal_at: Instant::now(),
             next_heartbeat_at: Instant::now() + self.tools.groups.heartbeat_interval().min(NO_HEARTBEAT),
@@ -254,7 +263,9 @@ impl<'a> Worker<'a> {
         }
         match self.tools.store.stats(clock::now()).await {
             // sites of other processes are free now, so poll once more
-            Ok(stats) if stats.sites_leased == 0 && !self.others_have_due(work).await => {
+            Ok(stats)
+                if stats.sites_leased <= work.running.len() as u64 && !self.others_have_due(work).await =>
+            {
                 work.next_poll_at = Instant::now();
                 std::mem::take(&mut work.others_hold_sites)
             }
@@ -384,6 +395,9 @@ impl<'a> Worker<'a> {
         leased.site.is_checked |= self.only.is_some();
         let goes_on = leased.site.parked.is_some() || leased.site.interrupted.is_some();
         self.tools.events.write(Event::VisitBegan { site: &leased.token.site, goes_on });
+        if let (Some(pass), true) = (&mut work.first_pass, leased.site.parked.is_some()) {
+            pass.wait_for(&leased.token.site);
+        }
         work.parked.remove(&leased.token.site);
         let held = work.held.add(&leased.token);
         let (tools, cancel) = (self.tools.clone(), self.cancel.clone());

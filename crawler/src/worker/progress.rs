@@ -52,7 +52,10 @@ impl Worker<'_> {
         }
         (self.progress)(Progress::State(&CrawlState {
             summary: self.summary,
-            sites_known: work.sites_known,
+            // sites may be added during a pass
+            sites_known: work
+                .sites_known
+                .map(|known| known.max(self.summary.sites_visited + work.running.len() as u64)),
             open: work.running.len(),
             is_full: work.running.len() >= self.concurrency,
             parked: work.parked.len(),

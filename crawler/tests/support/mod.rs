@@ -53,7 +53,7 @@ impl Crawl {
             lease: store::LEASE_DURATION_DEFAULT,
             egress,
             seeds: vec![SeedSource::Text { name: "seeds".to_owned(), text: seeds.to_owned() }],
-            mode: Mode::Once { park_wait: Duration::ZERO },
+            mode: Mode::Once { park_wait: Duration::ZERO, goes_on: false },
             delay: Duration::ZERO,
             rate: 10_000.try_into().unwrap(),
             concurrency: 16,

@@ -5,11 +5,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use agentdex_tests::audit;
-use serde_json::Value;
-use testweb::{Host, Web};
+use serde_json::{Value, json};
+use testweb::{Answer, Host, Web};
 
 use crate::flow::airline;
-use crate::world::{Backend, CONTACT_EMAIL, TIMEOUT, World, output, text_of};
+use crate::world::{Backend, CONTACT_EMAIL, TIMEOUT, World, client, output, text_of};
 
 /// Waits for a text in a file.
 pub(crate) async fn wait_for(path: &std::path::Path, text: &str) {
@@ -58,6 +58,38 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
     assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
     wait_for(&printed, r#"{"event":"stopped"}"#).await;
+    world.assert_polite();
+}
+
+/// A slow site keeps the first pass open.
+pub(crate) async fn agentdex_visits_submissions_and_added_seeds_during_its_first_pass(backend: Backend) {
+    let slow = Host::new("slow.test").catch_all(Answer::status(404).after(Duration::from_secs(4)));
+    let shop = |name: &str| Host::new(name).file("/agent.json", "application/json", airline("book_flight"));
+    let web = Web::builder().hosts([slow, shop("submitted.test"), shop("added.test")]);
+    let world = World::start(backend, web).await;
+    world.write_seeds(["slow.test"]);
+    let printed = world.path("printed");
+    let mut going_on = world.crawling("agentdex", &[]);
+    going_on.args(["--listen", "127.0.0.1:0"]).stdout(File::create(&printed).unwrap());
+    let mut going_on = going_on.spawn().unwrap();
+    wait_for(&printed, "\n").await;
+    let serving = std::fs::read_to_string(&printed).unwrap();
+    let serving: Value = serde_json::from_str(serving.lines().next().unwrap()).unwrap();
+    let sites = format!("{}/sites", serving["url"].as_str().unwrap());
+    let submitted = client().post(sites).header("content-type", "application/json");
+    let submitted = submitted.body(json!({"domain": "submitted.test"}).to_string()).send().await.unwrap();
+    assert_eq!(submitted.status().as_u16(), 202, "{submitted:?}");
+    world.write_seeds(["slow.test", "added.test"]);
+    for name in ["submitted.test", "added.test"] {
+        let visited =
+            world.web.log().wait_until(|log| log.hits_on(name).iter().any(|hit| hit.path == "/agent.json"));
+        tokio::time::timeout(TIMEOUT, visited).await.unwrap_or_else(|_| panic!("{name} was not visited"));
+    }
+    let so_far = std::fs::read_to_string(&printed).unwrap();
+    assert!(!so_far.contains(r#""event":"crawled""#), "the first pass has ended already: {so_far}");
+    wait_for(&printed, r#""event":"going_on""#).await;
+    let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
+    assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
     world.assert_polite();
 }
 

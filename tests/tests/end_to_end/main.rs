@@ -60,6 +60,7 @@ on_both_back_ends! {
     flow::the_next_crawler_completes_the_pass_of_a_killed_one,
     flow::an_interrupted_crawler_drains_and_the_next_continues,
     going_on::agentdex_visits_added_seeds_until_it_is_stopped,
+    going_on::agentdex_visits_submissions_and_added_seeds_during_its_first_pass,
     going_on::agentdex_visits_sites_again_after_the_operators_interval,
     going_on::a_second_start_says_when_the_next_site_is_due,
     going_on::a_crawl_without_results_says_why,
