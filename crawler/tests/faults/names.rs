@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crawler::Cancel;
 use crawler::config::TextRecords;
 use crawler::egress::HostsFile;
 use policy::claim::{self, ClaimAuthority};
@@ -209,6 +210,25 @@ async fn distinguishes_failing_name_servers_from_dead_names() {
 }
 
 /// A test web on port 443, if this machine permits it. Each test has its own address.
+/// Pass criterion: a stop does not wait for name servers.
+#[tokio::test]
+async fn a_stop_ends_a_visit_that_waits_for_a_name_server() {
+    let responder = Responder::start([("silent.example", Zone::Silent)]).await;
+    let web = Web::builder().start().await.unwrap();
+    let crawl = crawl_with(&responder, web, &["silent.example"]).await;
+    let cancel = Cancel::default();
+    let soft = cancel.soft.clone();
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, &|_| ());
+    let stop = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        soft.cancel();
+        Instant::now()
+    };
+    let (summary, stopped_at) = tokio::join!(run, stop);
+    assert!(stopped_at.elapsed() < Duration::from_secs(2), "{:?}", stopped_at.elapsed());
+    assert_eq!(summary.unwrap().requests, 0);
+}
+
 async fn web_on_443(address: Ipv4Addr, host: Host) -> Option<Web> {
     let web = Web::builder().addresses(Addresses::Shared(address)).port(443).host(host);
     web.start().await.ok()

@@ -283,7 +283,10 @@ impl<'a> Requester<'a> {
         let resolved = match adopted {
             Ok(()) => {
                 let _waits = self.tools.activity.resolution();
-                self.session.resolve(host).await
+                tokio::select! {
+                    resolved = self.session.resolve(host) => resolved,
+                    () = self.stop.soft.cancelled() => return Err(Interrupt::End(VisitEnd::Interrupted)),
+                }
             }
             Err(failure) => Err(failure),
         };
