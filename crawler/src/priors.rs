@@ -81,7 +81,9 @@ fn visits_of(priors: &Priors) -> (PathPlan, BTreeMap<u8, u32>) {
     for found_nothing in 1..=PATHS.len() {
         let found_nothing = u32::try_from(found_nothing).unwrap_or(u32::MAX);
         let known = visits.clone();
-        let last = |slot| known.contains_key(&slot).then_some(LastCheck { class: PathClass::Absent, day: 0 });
+        let last = |slot| {
+            known.contains_key(&slot).then_some(LastCheck { class: PathClass::Absent, day: 0, turn: 0 })
+        };
         let knowledge = HostKnowledge::Negative { visits: found_nothing };
         for row in plan::paths(knowledge, None, priors, last).requested {
             visits.entry(row.slot).or_insert(found_nothing + 1);

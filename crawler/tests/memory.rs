@@ -8,10 +8,12 @@ mod skipped;
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
 
+use manifest::Host;
 use policy::FetchOutcome;
 use skipped::skipped;
-use support::Crawl;
-use testweb::{Answer, Host};
+use store::Seed;
+use support::{Crawl, now};
+use testweb::Answer;
 
 const FIRST: &str = "/.well-known/agent.json";
 const BOMBS: usize = 8;
@@ -26,11 +28,16 @@ fn peak_kib() -> Option<u64> {
 }
 
 /// Sets the response to the first path of every host, visits the hosts one after another, and returns the outcome.
-async fn visit_all(crawl: &mut Crawl, answer: &Answer) -> FetchOutcome {
+async fn visit_all(crawl: &Crawl, answer: &Answer) -> FetchOutcome {
     for index in 0..BOMBS {
-        crawl.web.set(&format!("bomb{index}.example"), FIRST, answer.clone());
+        let host: Host = format!("bomb{index}.example").parse().unwrap();
+        crawl.web.set(host.as_str(), FIRST, answer.clone());
+        // a visit that the owner requests covers every path
+        crawl.store.visit_request_of_owner(&host.site(), now()).await.unwrap();
+        let again = Seed { revisit_now: true, ..Seed::of_host(host) };
+        crawl.store.seeds_add(&[again], now()).await.unwrap();
     }
-    crawl.pass_again().await;
+    crawl.pass().await;
     crawl.outcome("bomb0.example", FIRST).await
 }
 
@@ -44,27 +51,23 @@ async fn gzip_bombs_take_no_memory() {
     // text of the maximum size of a body
     let large = Answer::json(format!("{{\"text\":\"{}\"}}", "lorem ipsum ".repeat(10_000))).gzip();
     let brotli = Answer::brotli_bomb("application/json", 64 << 20);
-    let hosts =
-        (0..BOMBS).map(|index| Host::new(&format!("bomb{index}.example")).route(FIRST, large.clone()));
+    let hosts = (0..BOMBS)
+        .map(|index| testweb::Host::new(&format!("bomb{index}.example")).route(FIRST, large.clone()));
     let mut crawl = Crawl::of(hosts).await;
     crawl.config.concurrency = 1;
     crawl.pass().await;
-    // three visits request every path once; later visits request the likeliest ones of those checked on the same day
-    for _ in 0..2 {
-        crawl.pass_again().await;
-    }
     for _ in 0..6 {
-        visit_all(&mut crawl, &large).await;
+        visit_all(&crawl, &large).await;
     }
     // the first refused bomb allocates some memory that later ones reuse
-    visit_all(&mut crawl, &Answer::gzip_bomb("application/json", 1 << 20)).await;
+    visit_all(&crawl, &Answer::gzip_bomb("application/json", 1 << 20)).await;
     let before = peak_kib().unwrap();
     for bytes in [10 << 20, 1 << 30, 10 << 30] {
         let bomb = Answer::gzip_bomb("application/json", bytes);
-        assert_eq!(visit_all(&mut crawl, &bomb).await, FetchOutcome::BadEncoding);
+        assert_eq!(visit_all(&crawl, &bomb).await, FetchOutcome::BadEncoding);
     }
     // the body is neither requested nor decoded
-    assert_eq!(visit_all(&mut crawl, &brotli).await, FetchOutcome::BadEncoding);
+    assert_eq!(visit_all(&crawl, &brotli).await, FetchOutcome::BadEncoding);
     let growth = peak_kib().unwrap() - before;
     assert!(growth <= GROWTH_KIB_MAX, "bombs cost {growth} KiB");
 }

@@ -9,9 +9,9 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crawler::Cancel;
+use crawler::{Cancel, Summary};
 use policy::plan::{FullTableReason, LastCheck, PATHS, Priors};
-use policy::{FetchOutcome, HostKnowledge, PathClass, plan};
+use policy::{FetchOutcome, HostKnowledge, PathClass, Status, VisitEnd, plan};
 use store::{Seed, SeedOrigin};
 use support::{AWP, Crawl, now, shop};
 use testweb::{Answer, Host, Web, shares};
@@ -51,8 +51,10 @@ impl Site {
             requested += 1;
             let is_published = self.published.contains(&row.path);
             let class = if is_published { PathClass::Present } else { PathClass::Absent };
-            self.checked
-                .insert(row.slot, LastCheck { class, day: 20_000 + u16::try_from(self.visits).unwrap() });
+            self.checked.insert(
+                row.slot,
+                LastCheck { class, day: 20_000 + u16::try_from(self.visits).unwrap(), turn: 0 },
+            );
             if is_published {
                 self.found.insert(row.path);
             }
@@ -154,8 +156,48 @@ async fn a_submitted_site_gets_the_full_table() {
         .await
         .unwrap();
     let known = crawl.paths("known.example");
-    assert_eq!(known.len(), FULL_TABLE, "the paths that earlier visits left: {known:?}");
+    assert_eq!(known.len(), FIRST_VISIT + 3 + PATHS.len(), "a check requests every path: {known:?}");
     assert_eq!(known.iter().collect::<BTreeSet<_>>().len(), FULL_TABLE);
+}
+
+/// Checks a host as the operator does.
+async fn check(crawl: &Crawl, host: &str) -> Summary {
+    let seed = Seed { revisit_now: true, ..Seed::of_host(host.parse().unwrap()) };
+    crawl.web.log().clear();
+    crawler::check(crawl.config.clone(), crawl.store.clone(), Cancel::default(), seed, &|_| ()).await.unwrap()
+}
+
+/// Owners publish a file, check, correct it, and check again.
+#[tokio::test]
+async fn a_check_finds_what_was_published_after_a_check_of_the_same_day() {
+    let crawl = Crawl::of([Host::new("mine.example")]).await;
+    crawl.pass().await;
+    for number in 1..=5 {
+        assert_eq!(check(&crawl, "mine.example").await.manifests_added, 0);
+        let report = crawl.report("mine.example").await;
+        assert_eq!(crawl.paths("mine.example").len(), PATHS.len(), "check {number} requests every path");
+        assert_eq!(report.state.negatives_in_row, 1, "the interval grows once a day");
+        let days = (report.summary.next_visit_at.unwrap() - now()).num_days();
+        assert!((11..17).contains(&days), "{days}");
+    }
+    crawl.web.set_file("mine.example", "/agent.json", "application/json", AWP.replace("shop.", "mine."));
+    assert_eq!(check(&crawl, "mine.example").await.manifests_added, 1);
+}
+
+/// Hosts of single-page applications answer every path that does not exist with a page.
+#[tokio::test]
+async fn a_check_requests_every_path_of_a_host_that_answers_every_path_with_a_page() {
+    let spa = Host::new("spa.example").robots("").catch_all(Answer::html("<!doctype html><p>welcome"));
+    let crawl = Crawl::of([spa, Host::new("other.example")]).await;
+    crawl.pass().await;
+    assert_eq!(crawl.paths("spa.example").len(), 1 + 2, "robots.txt and two pages");
+    check(&crawl, "spa.example").await;
+    assert_eq!(crawl.paths("spa.example").len(), PATHS.len());
+    let report = crawl.report("spa.example").await;
+    assert_eq!((report.visits[0].end, report.summary.status), (VisitEnd::CatchAll, Status::CatchAll));
+    crawl.web.set_file("spa.example", "/llms.txt", "application/json", AWP.replace("shop.", "spa."));
+    assert_eq!(check(&crawl, "spa.example").await.manifests_added, 1);
+    assert_eq!(crawl.report("spa.example").await.visits[0].end, VisitEnd::Completed);
 }
 
 #[tokio::test]

@@ -14,7 +14,16 @@ use agentdex_tests::harness::{TestDatabase, binary};
 use testweb::{Host, Web};
 
 /// Commands that cannot run in a test: how each begins, and the reason.
-const EXEMPT: [(&str, &str); 17] = [
+const EXEMPT: [(&str, &str); 26] = [
+    ("git clone ", "it downloads the sources"),
+    ("cd agentdex", "the test has its own directory"),
+    ("docker compose ", "it builds an image and starts containers"),
+    ("kubectl ", "it needs a cluster"),
+    ("sudo apt-get install ", "it installs packages of the system"),
+    ("sudo install ", "it writes to the system's directories"),
+    ("sudo useradd ", "it creates a user of the system"),
+    ("sudo systemctl ", "it starts services of the system"),
+    ("sudo -u postgres ", "it needs the superuser of a database server; the test creates its own database"),
     ("tests/run", "it runs this test"),
     ("deploy/build-release", "it builds for an hour; tests/deploy/run tests the script"),
     ("deploy/metrics-token deploy/secrets", "it writes to the sources; tests/deploy/run runs it"),
@@ -51,7 +60,7 @@ const DEMO: &str = "agentdex demo --admin-tokens admin-tokens --feedback";
 const MANIFEST: &str = include_str!("../../crates/testweb/demo/skyhop/agent.json");
 /// Prefix of commands that the service user runs. The test runs them as its own user.
 const AS_SERVICE: &str = "sudo -u agentdex ";
-/// The beginnings of commands in a document.
+/// The beginnings of commands in the indented lines of a document. In a shell block, every line is a command.
 const STARTS: [&str; 14] = [
     "agentdex ",
     AS_SERVICE,
@@ -87,8 +96,14 @@ fn blocks(text: &str) -> Vec<Vec<String>> {
         if line.starts_with("```") {
             is_shell = line == "```sh";
         }
-        let command = if is_shell { Some(line) } else { line.strip_prefix("    ") };
-        match command.filter(|line| is_command(line)) {
+        let is_of_shell =
+            is_shell && !line.starts_with("```") && !line.trim().is_empty() && !line.starts_with('#');
+        let command = if is_shell {
+            Some(line).filter(|_| is_of_shell)
+        } else {
+            line.strip_prefix("    ").filter(|line| is_command(line))
+        };
+        match command {
             Some(command) => blocks.last_mut().unwrap().push(command.to_owned()),
             None if blocks.last().unwrap().is_empty() => (),
             None => blocks.push(Vec::new()),
@@ -411,6 +426,13 @@ async fn commands_of_the_document_for_owners_work() {
     }
     session.stop();
     web.stop().await;
+}
+
+#[test]
+fn every_line_of_a_shell_block_is_a_command() {
+    let text =
+        "```sh\n# how\nsudo make-coffee\n\nagentdex status\n```\n    sudo make-tea\n    crawler status\n";
+    assert_eq!(blocks(text), [vec!["sudo make-coffee"], vec!["agentdex status"], vec!["crawler status"]]);
 }
 
 #[test]

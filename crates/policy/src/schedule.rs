@@ -196,6 +196,12 @@ pub fn after_stored_robots(
     NextVisit { at: next.at.max(expires_at), ..next }
 }
 
+/// Postpones the next visit until the robots.txt that ended the last one is requested again. A visit before this would send no request.
+#[must_use]
+pub fn after_unread_robots(next: NextVisit, requested_again_at: Option<DateTime<Utc>>) -> NextVisit {
+    NextVisit { at: requested_again_at.map_or(next.at, |at| next.at.max(at)), ..next }
+}
+
 /// Advances the next visit if it must look for the proof of the site's owner ([`Claim::next_check_by`]) or check an expired key, but to at
 /// most one visit a day. The visit is not advanced if the site asked for a delay or opted out, or if its name does not exist.
 ///

@@ -36,6 +36,16 @@ fn positive(visits: u32, changes: u32, first_days_ago: i64, previous_days_ago: i
 }
 
 #[test]
+fn a_visit_waits_for_the_robots_txt_that_ended_the_last_one() {
+    let planned = NextVisit { at: now() + TimeDelta::hours(1), reason: NextVisitReason::RetryAfter };
+    let later = now() + TimeDelta::hours(6);
+    assert_eq!(after_unread_robots(planned, Some(later)), NextVisit { at: later, ..planned });
+    for until in [None, Some(now())] {
+        assert_eq!(after_unread_robots(planned, until), planned);
+    }
+}
+
+#[test]
 fn visits_sites_at_their_rate_of_change() {
     assert_eq!(hours(&SiteHistory::first(VisitEnd::Completed, ManifestPresence::Present)), 24);
     // twenty visits, two days apart: 20, 10, 2 and no changes

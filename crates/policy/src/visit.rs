@@ -19,7 +19,7 @@ const SERVER_ERRORS_MAX: u32 = 2;
 /// Number of transport errors in a row after which the visit ends.
 const TRANSPORT_ERRORS_MAX: u32 = 2;
 /// Number of paths answered with a page after which the host counts as a catch-all.
-const PAGES_MAX: u32 = 2;
+pub const PAGES_MAX: usize = 2;
 /// Number of paths with the same document after which a path that should not exist is requested. Two are common, because many hosts publish
 /// the same card at the old and the new path.
 const SAME_DOCUMENT_MAX: usize = 3;
@@ -53,7 +53,7 @@ pub struct VisitRules {
     blocks: u32,
     server_errors: u32,
     transport_errors_in_row: u32,
-    pages: u32,
+    pages: usize,
     documents: Vec<ContentHash>,
     canary: Canary,
 }
@@ -108,8 +108,9 @@ impl VisitRules {
 
     /// Counts a page. Several pages end the visit, unless the host has served manifests. Such a host may serve a page for missing paths.
     fn observe_page(&mut self) -> NextStep {
-        let step = count(&mut self.pages, PAGES_MAX, VisitEnd::CatchAll);
-        if self.documents.is_empty() { step } else { NextStep::Continue }
+        self.pages = self.pages.saturating_add(1);
+        let is_catch_all = self.pages >= PAGES_MAX && self.documents.is_empty();
+        if is_catch_all { NextStep::Stop(VisitEnd::CatchAll) } else { NextStep::Continue }
     }
 
     fn observe_document(&mut self, document: Option<&ContentHash>) -> NextStep {

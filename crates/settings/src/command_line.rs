@@ -51,7 +51,7 @@ const OTHER_FLAGS: [(&[&str], &str, &str); 11] = [
     (&["db", "database", "dsn", "db-url", "postgres"], "database-url", "--database-url URL"),
     (&["data", "dir", "directory", "storage"], "data-dir", "--data-dir DIR"),
     (&["configuration", "conf", "settings"], "config", "--config FILE"),
-    (&["json", "output-format"], "format", "--format json"),
+    (&["json", "output", "output-format"], "format", "--format json"),
     (&["debug", "trace", "log-level"], "verbose", "--verbose, or --verbose --verbose for more"),
     (&["threads", "jobs", "parallel", "parallelism"], "concurrency", "--concurrency COUNT"),
     (&["cacert", "ca", "ca-cert", "ca-bundle"], "ca-file", "--ca-file FILE"),

@@ -1,11 +1,13 @@
 //! `check`: visits a site now and shows the result.
 
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use ::settings::command_line::with_flags;
 use chrono::{DateTime, Utc};
 use egress::EgressSettings;
-use manifest::{Finding, Host, ManifestUrl, SiteName, SiteScope};
+use manifest::{Finding, Host, ManifestUrl, SiteName, SiteScope, is_main_host};
+use policy::plan::PATHS;
 use policy::{FetchOutcome, RobotsCause, RobotsKind, VisitEnd};
 use store::{
     FetchReport, RobotsRecord, Seed, SeedOrigin, SiteReport, Store, StoreError, StoredManifest, VisitReport,
@@ -106,6 +108,9 @@ fn print(
     if let Some(nothing) = nothing {
         output::line(&with_flags(&nothing, location))?;
     }
+    if let Some(left) = visit.as_ref().and_then(|visit| paths_left(site, visit)) {
+        output::line(&left)?;
+    }
     let is_shown = |url: &&ManifestUrl| manifests.iter().any(|stored| stored.manifest.url == **url);
     let missing = url.filter(|url| !is_shown(url)).and_then(|url| without_manifest(url, visit.as_ref()));
     if let Some(missing) = missing {
@@ -153,9 +158,43 @@ fn nothing_found(site: &SiteName, visit: &VisitReport) -> Option<String> {
     let paths = counted(answered, "path");
     (answered > 0).then(|| {
         format!(
-            "Nothing was found at {paths}; `{} explain {site}` lists them.",
-            super::program_name::program()
+            "Nothing was found at {paths}; `{} explain {site}` lists them.{}",
+            super::program_name::program(),
+            other_answers(visit).unwrap_or_default()
         )
+    })
+}
+
+/// A sentence about the responses that are not "there is no such file", each with an example.
+fn other_answers(visit: &VisitReport) -> Option<String> {
+    let is_other = |fetch: &&FetchReport| {
+        fetch.outcome.is_response() && !matches!(fetch.outcome, FetchOutcome::NotFound | FetchOutcome::Gone)
+    };
+    let mut groups: BTreeMap<&str, (u64, &FetchReport)> = BTreeMap::new();
+    for fetch in visit.fetches.iter().filter(is_other) {
+        groups.entry(fetch.outcome.as_str()).or_insert((0, fetch)).0 += 1;
+    }
+    let words = |(count, example): &(u64, &FetchReport)| {
+        let status = || example.status.map(|status| format!("HTTP {status}"));
+        let reason = example.reason.clone().or_else(status).unwrap_or_default();
+        let path = example.url.path_and_query();
+        format!("{} (for example {path}: {reason})", example.outcome.counted(*count))
+    };
+    let groups: Vec<String> = groups.values().map(words).collect();
+    (!groups.is_empty()).then(|| format!(" Of the answers: {}.", groups.join(", ")))
+}
+
+/// A sentence with the well-known paths that the visit did not request at the main hosts. `None` if it requested every path or none.
+fn paths_left(site: &SiteName, visit: &VisitReport) -> Option<String> {
+    let is_requested = |fetch: &&FetchReport| fetch.outcome != FetchOutcome::NotReached;
+    let of_site = visit.fetches.iter().filter(|fetch| is_main_host(site, &fetch.url.host()));
+    let requested: HashSet<String> =
+        of_site.filter(is_requested).map(|fetch| fetch.url.path_and_query()).collect();
+    let left = PATHS.iter().map(|row| row.path).filter(|path| !requested.contains(*path));
+    let left: Vec<&str> = left.collect();
+    let count = PATHS.len() - left.len();
+    (count > 0 && !left.is_empty()).then(|| {
+        format!("{count} of {} well-known paths were requested. Left: {}", PATHS.len(), left.join(" "))
     })
 }
 
@@ -306,8 +345,12 @@ fn finding_lines(finding: &Finding) -> [String; 2] {
 fn seed_of(domain: &str, scope: SiteScope) -> Result<Seed, UsageError> {
     let wrong = |error: manifest::NameError| UsageError(error.to_string());
     let origin = SeedOrigin::Submitted;
-    if domain.contains("://") {
-        let url = ManifestUrl::parse(domain).map_err(wrong)?;
+    if domain.contains('/') {
+        // a path without a scheme is read as in lists
+        let with_scheme =
+            if domain.contains("://") { domain.to_owned() } else { format!("https://{domain}") };
+        let wrong = |error: manifest::NameError| wrong(error.quoting(domain));
+        let url = ManifestUrl::parse(&with_scheme).map_err(wrong)?;
         scope.check_url(&url).map_err(wrong)?;
         return Ok(Seed { host: url.host(), url: Some(url), rank: None, origin, revisit_now: true });
     }

@@ -188,11 +188,10 @@ impl Shown {
         details
     }
 
-    /// The parts of a progress line that indicate progress, without those that change on their own. A line is not repeated while these
-    /// parts are unchanged.
-    pub(super) fn news(&self, details: &str) -> String {
-        let head = if self.has_open { self.head() } else { self.sites_done.to_string() };
-        format!("{head}; {details}")
+    /// The parts of a progress line that indicate progress, without those that change on their own. A line without an open visit is not
+    /// repeated while these parts are unchanged. `None` while a visit is open: then every line is written.
+    pub(super) fn news(&self, details: &str) -> Option<String> {
+        (!self.has_open).then(|| format!("{}; {details}", self.sites_done))
     }
 
     /// The number of sites that are done, and the rate.
@@ -266,13 +265,14 @@ mod tests {
             Some(longest),
             "the remaining requests wait for the delays of their sites, whatever the rate was"
         );
-        assert_ne!(later.news("same"), first.news("same"));
+        assert_eq!(first.news("same"), None, "every line is written while a visit is open");
         let resting = |requests_per_second| Shown { has_open: false, requests_per_second, ..later.clone() };
         assert_eq!(
             resting(12.0).news("same"),
             resting(6.0).news("same"),
             "a changed rate alone does not repeat the line of a crawl without visits"
         );
+        assert!(resting(6.0).news("same").is_some());
         assert!(later.details().ends_with("; ended: 16 completed"), "{}", later.details());
     }
 

@@ -55,7 +55,12 @@ const ADVICE: [(VisitEnd, Advice); 8] = [
             "`agentdex explain SITE` shows why, and when it is requested again; its owner has to answer it with status 200 or 404.",
         ),
     ),
-    (VisitEnd::RobotsDenied, Advice::of("There is nothing to do: the owner does not allow visits.")),
+    (
+        VisitEnd::RobotsDenied,
+        Advice::of(
+            "The owner does not allow visits. If the server denies robots.txt itself, which `agentdex explain SITE` shows, its owner can answer it with status 200 or 404.",
+        ),
+    ),
     (
         VisitEnd::Blocked,
         Advice::of("Access is denied to crawlers; --contact-url lets the owner identify you."),
@@ -456,7 +461,7 @@ mod tests {
         let text = summary_text(&summary);
         for part in [
             "5 of 9 sites: the name does not exist (wwww.a.example of the site a.example, b.example, c.example, and 2 more). Check for typing errors; `agentdex doctor",
-            "1 of 9 sites: robots.txt forbids all planned paths (keepout.example). There is nothing to do: the owner does not allow visits.",
+            "1 of 9 sites: robots.txt forbids all planned paths (keepout.example). The owner does not allow visits. If the server denies robots.txt itself",
         ] {
             assert!(text.contains(part), "{text}");
         }

@@ -53,8 +53,8 @@ struct State {
     rate: Rate,
     /// When the last line was written. Initially the start, so that short crawls write none.
     written_at: Instant,
-    /// The last line without its changing parts. A line is not written if these are equal.
-    written: String,
+    /// The last line without its changing parts, if no visit was open. A line is not written if these are equal.
+    written: Option<String>,
     /// The cause for which the whole crawl waits, and the start of the wait.
     note: Option<(String, Instant)>,
 }
@@ -83,7 +83,7 @@ impl Watch {
 
     fn on(output: Output) -> Self {
         let (rate, written_at) = (Rate::default(), Instant::now());
-        let state = State { rate, written_at, written: String::new(), note: None };
+        let state = State { rate, written_at, written: None, note: None };
         Self { output, follows_pass: false, state: Mutex::new(state) }
     }
 
@@ -177,7 +177,9 @@ impl Watch {
         }
         state.written_at = Instant::now();
         let news = shown.news(&details);
-        if std::mem::replace(&mut state.written, news.clone()) == news {
+        let is_repeated = news.is_some() && state.written == news;
+        state.written = news;
+        if is_repeated {
             return;
         }
         drop(state);

@@ -470,9 +470,13 @@ fn collected(seed: Seed) -> Seed {
 }
 
 fn split_rank(content: &str) -> (Option<u32>, &str) {
-    let ranked = content
-        .split_once([',', '\t', ';'])
-        .and_then(|(rank, name)| Some((rank.trim().parse().ok()?, name.trim())));
+    let columns = content.split_once([',', '\t', ';']).map(|(first, second)| (first.trim(), second.trim()));
+    let ranked = columns.and_then(|(first, second)| match (first.parse(), second.parse()) {
+        (Ok(rank), _) => Some((rank, second)),
+        // some lists have the name first
+        (Err(_), Ok(rank)) => Some((rank, first)),
+        (Err(_), Err(_)) => None,
+    });
     let (rank, name) = ranked.map_or((None, content), |(rank, name)| (Some(rank), name));
     // exports of tables have quotes
     (rank, name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name))

@@ -42,6 +42,17 @@ fn reads_every_line_syntax() {
     assert_eq!((report.read, report.rejected_count), (6, 0));
 }
 
+#[test]
+fn a_rank_may_follow_the_name() {
+    let (seeds, report) = read(b"site,rank\nmine.example,1\nskyhop.example;20\nharbour.example\t3\n");
+    let found: Vec<(&str, Option<u32>)> = seeds.iter().map(|seed| (seed.host.as_str(), seed.rank)).collect();
+    assert_eq!(
+        found,
+        [("mine.example", Some(1)), ("skyhop.example", Some(20)), ("harbour.example", Some(3))]
+    );
+    assert_eq!((report.read, report.rejected_count), (3, 1), "the line of titles is skipped");
+}
+
 /// A URL parser removes tabs: `https://a.example<TAB>x` would be `a.examplex`.
 #[test]
 fn a_line_with_a_tab_in_its_name_is_skipped() {

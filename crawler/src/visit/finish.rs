@@ -1,9 +1,12 @@
 //! Ends a visit: determines the status of the site, what changed, and the time of the next visit.
 
 use chrono::{DateTime, Utc};
+use manifest::is_main_host;
+use policy::plan::day_number;
 use policy::schedule::{self, ManifestPresence, NextVisit, NextVisitReason, SiteHistory};
+use policy::visit::PAGES_MAX;
 use policy::{FetchOutcome, RobotsKind, Seed, Status, VisitEnd};
-use store::VisitRecord;
+use store::{RobotsRecord, VisitRecord};
 
 use super::context::Interrupt;
 use super::fetched::Fetched;
@@ -29,18 +32,26 @@ impl Visit<'_> {
         }
     }
 
-    /// Whether a site that answered every path with a page still does. Such a site is asked for fewer paths than show this anew.
+    /// Whether a site that answered every path with a page still does. Such a site is asked for fewer paths than show this anew, or for
+    /// every path.
     fn confirms_catch_all(&self, end: VisitEnd) -> bool {
         use FetchOutcome as Outcome;
         let fetched = &self.progress.findings.fetched;
-        let has = |outcomes: &[FetchOutcome], is_counted: fn(&Fetched) -> bool| {
-            fetched.iter().any(|fetched| outcomes.contains(&fetched.outcome) && is_counted(fetched))
+        let count = |outcomes: &[FetchOutcome], is_counted: fn(&Fetched) -> bool| {
+            fetched
+                .iter()
+                .filter(|fetched| outcomes.contains(&fetched.outcome) && is_counted(fetched))
+                .count()
+        };
+        let pages_min = match self.site.status {
+            Status::CatchAll => 1,
+            _ if self.site.is_checked => PAGES_MAX,
+            _ => return false,
         };
         let is_of_site = |fetched: &Fetched| fetched.named_by == NamedBy::Site;
-        self.site.status == Status::CatchAll
-            && matches!(end, VisitEnd::Completed | VisitEnd::NothingNew)
-            && has(&[Outcome::Html], |fetched| fetched.role == Role::Manifest)
-            && !has(&[Outcome::NotFound, Outcome::Gone], is_of_site)
+        matches!(end, VisitEnd::Completed | VisitEnd::NothingNew)
+            && count(&[Outcome::Html], |fetched| fetched.role == Role::Manifest) >= pages_min
+            && count(&[Outcome::NotFound, Outcome::Gone], is_of_site) == 0
             && !fetched.iter().any(|fetched| is_of_site(fetched) && fetched.outcome.is_present())
     }
 
@@ -58,6 +69,7 @@ impl Visit<'_> {
             }
             None => schedule::next_visit(&history, interval, seed, now),
         };
+        let next = schedule::after_unread_robots(next, self.unread_robots_until(end));
         let claim = self.progress.claim.as_ref().or(self.site.claim.as_ref());
         let check_by = claim.and_then(|claim| claim.next_check_by(now));
         let next = schedule::with_check_by(next, check_by, NextVisitReason::OwnersProof, &history, now);
@@ -67,6 +79,13 @@ impl Visit<'_> {
         let next = match self.progress.request {
             VisitRequest::DuringVisit => schedule::with_request(next, &history, now),
             VisitRequest::None => next,
+        };
+        let is_file_denied = self.robots_of_main_hosts().any(|record| record.kind == RobotsKind::Denied);
+        let reason = match next.reason {
+            NextVisitReason::RobotsDenied if is_file_denied => {
+                "robots.txt itself is denied to agentdex".to_owned()
+            }
+            _ => in_words(&next, history.not_before),
         };
         let changed_any = self.progress.findings.changed_any(self.site, &self.own_hosts);
         let status = schedule::status_after(&history, self.site.status);
@@ -80,7 +99,7 @@ impl Visit<'_> {
             ended_at: now,
             end,
             status,
-            next_visit: store::NextVisit { at: next.at, reason: in_words(&next, history.not_before) },
+            next_visit: store::NextVisit { at: next.at, reason },
             robots: robots.into_values().map(|record| *record).collect(),
             fetches: fetched.into_iter().map(Fetched::into_record).collect(),
             changed_any,
@@ -115,10 +134,35 @@ impl Visit<'_> {
         times.filter(|(_, expires_at)| *expires_at > now).min_by_key(|(_, expires_at)| *expires_at)
     }
 
+    /// When a robots.txt that could not be read is requested again, if it ended the visit: no main host has another one. Of several hosts,
+    /// the copy that expires first.
+    fn unread_robots_until(&self, end: VisitEnd) -> Option<DateTime<Utc>> {
+        let may_be_ended_so = matches!(end, VisitEnd::RobotsUnreachable | VisitEnd::RateLimited);
+        let records: Vec<&RobotsRecord> = self.robots_of_main_hosts().collect();
+        let is_unread = records.iter().all(|record| record.kind == RobotsKind::Unreachable);
+        let times = records.iter().map(|record| record.expires_at);
+        times.min().filter(|_| may_be_ended_so && is_unread)
+    }
+
+    /// The robots.txt records of the main hosts, from this visit or an earlier one.
+    fn robots_of_main_hosts(&self) -> impl Iterator<Item = &RobotsRecord> {
+        let main = self.site.hosts.iter().filter(|state| is_main_host(&self.site.name, &state.host));
+        main.filter_map(|state| {
+            let of_visit = self.progress.traffic.robots.get(&state.host).map(|record| &**record);
+            of_visit.or(state.robots.as_ref())
+        })
+    }
+
     /// Whether the visit sent no request: only a stored robots.txt or delay was applied again, so the interval does not grow.
     fn is_repeated(&self, end: VisitEnd) -> bool {
         self.progress.traffic.requests == 0
             && matches!(end, VisitEnd::RobotsDenied | VisitEnd::RobotsUnreachable | VisitEnd::RateLimited)
+    }
+
+    /// Whether an earlier visit of the same day (UTC) found nothing, so that requested visits do not lengthen the interval again.
+    fn is_counted_today(&self) -> bool {
+        let today = day_number(clock::now());
+        self.site.negatives_in_row > 0 && self.site.last_visit_at.is_some_and(|at| day_number(at) == today)
     }
 
     fn history(&self, end: VisitEnd) -> SiteHistory {
@@ -127,6 +171,7 @@ impl Visit<'_> {
         let failed = end.is_failure();
         let found_nothing = !failed && manifest_presence == ManifestPresence::Absent;
         let is_repeated = self.is_repeated(end);
+        let is_kept = failed || is_repeated || found_nothing && self.is_counted_today();
         SiteHistory {
             end,
             manifest_presence,
@@ -139,7 +184,7 @@ impl Visit<'_> {
                 (true, false) => site.failures_in_row.saturating_add(1),
                 (false, _) => 0,
             },
-            negatives_in_row: match (failed || is_repeated, found_nothing) {
+            negatives_in_row: match (is_kept, found_nothing) {
                 (true, _) => site.negatives_in_row,
                 (false, true) => site.negatives_in_row.saturating_add(1),
                 (false, false) => 0,

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl, SiteName, is_main_host};
 use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
 use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Seed, Status, take_turns};
-use store::{Hint, HostOrigin, HostState, PathCheck, PathSlots, ResourceState, SiteState};
+use store::{Hint, HostOrigin, HostState, PathSlots, ResourceState, SiteState};
 
 use super::claim;
 use super::known_documents::{
@@ -38,8 +38,8 @@ const HOSTS_NAMED_MAX: usize = 10;
 const HOSTS_STEP: usize = 4;
 /// Number of paths of one host with manifests that only others name which are requested before paths of the next host.
 const ROWS_AT_A_TIME: usize = 4;
-/// Length of the rotation of the paths at a host without a list of path checks: the number of slots. It is a prime, so that each path gets
-/// a turn for any number of hosts.
+/// Length of the rotation of the paths that were last checked on the same day: the number of slots. It is a prime, so that each path gets a
+/// turn for any number of hosts. At a host without a list of path checks, this applies to all paths.
 pub(super) const PATH_TURNS: u64 = 19;
 /// Number of positions by which each visit advances this rotation: about the number of paths that a visit requests again.
 const PATHS_IN_A_TURN: u64 = 3;
@@ -259,21 +259,22 @@ fn plan_of(
     let present: HashSet<u8> = manifests_at(site, host)
         .filter_map(|known| Some(plan::find(&known.url.path_and_query())?.slot))
         .collect();
-    let today = plan::day_number(crate::clock::now());
-    // a site has one list of path checks, for one host; at the other hosts, paths take turns from visit to visit
     let turn = Seed::of(host.as_str()).below(PATH_TURNS) + PATHS_IN_A_TURN * u64::from(site.visits);
+    // a check requests every path; at further hosts, which may be many, paths take turns
+    let is_checked = site.is_checked && (own_hosts.has_path_checks(host) || is_main_host(&site.name, host));
     let last = |slot: u8| {
+        // known documents are requested in any case
+        if is_checked && !present.contains(&slot) {
+            return None;
+        }
+        // a site has one list of path checks, for one host; at the other hosts, paths take turns from visit to visit
         let (class, day) = if own_hosts.has_path_checks(host) {
-            // a check requests every path that was not requested on this day
-            let is_kept =
-                |check: &PathCheck| !site.is_checked || check.day == today || present.contains(&slot);
-            let check = site.paths_checked.get(slot).filter(is_kept)?;
+            let check = site.paths_checked.get(slot)?;
             (PathClass::from_code(check.class)?, check.day)
         } else if site.visits == 0 {
             return None;
         } else {
-            let slot_turn = (u64::from(slot) + turn) % PATH_TURNS;
-            (PathClass::Absent, u16::try_from(slot_turn).unwrap_or_default())
+            (PathClass::Absent, 0)
         };
         // whether a path has a document is determined by the stored documents
         let class = match class {
@@ -281,7 +282,8 @@ fn plan_of(
             PathClass::Present => PathClass::Absent,
             _ => class,
         };
-        Some(LastCheck { class, day })
+        let turn = u8::try_from((u64::from(slot) + turn) % PATH_TURNS).unwrap_or_default();
+        Some(LastCheck { class, day, turn })
     };
     plan::paths(host_knowledge(site, own_hosts, host), reason, priors, last)
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use chrono::TimeDelta;
 use policy::claim::Claim;
+use store::PathCheck;
 
 use super::*;
 use crate::visit::context::Scope;
@@ -73,7 +74,7 @@ fn manifests_that_only_others_name_come_last_and_count_as_named_by_others() {
 }
 
 #[test]
-fn a_check_requests_every_path_that_was_not_requested_on_the_same_day() {
+fn a_check_requests_every_path_also_those_of_the_same_day() {
     let today = plan::day_number(crate::clock::now());
     let mut site = SiteState {
         hosts: vec![host("a.example", HostOrigin::Listed)],
@@ -81,18 +82,44 @@ fn a_check_requests_every_path_that_was_not_requested_on_the_same_day() {
         ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
     };
     for row in plan::PATHS {
-        let day = if row.path == "/llms.txt" { today } else { today - 1 };
+        let day = if row.path == "/llms.txt" { today - 1 } else { today };
         site.paths_checked.set(row.slot, PathCheck { class: PathClass::Absent.code(), day });
     }
     // the manifest and the path that was checked longest ago
     assert_eq!(planned(&site).len(), 2);
     site.is_checked = true;
     let paths = planned(&site);
-    assert_eq!(paths.len(), plan::PATHS.len() - 1, "{paths:?}");
-    assert!(!paths.contains(&"https://a.example/llms.txt".to_owned()), "{paths:?}");
+    assert_eq!(paths.len(), plan::PATHS.len(), "{paths:?}");
     site.status = Status::CatchAll;
     site.resources.clear();
-    assert_eq!(planned(&site).len(), plan::PATHS.len() - 1, "whatever the last visit found");
+    assert_eq!(planned(&site).len(), plan::PATHS.len(), "whatever the last visit found");
+    // further hosts may be many
+    site.status = Status::Fresh;
+    site.visits = 1;
+    site.hosts.push(host("docs.a.example", HostOrigin::Listed));
+    let further = planned(&site).into_iter().filter(|url| url.starts_with("https://docs.a.example/"));
+    assert_eq!(further.count(), 3, "paths take turns");
+}
+
+#[test]
+fn visits_of_one_day_request_other_paths_each() {
+    let today = plan::day_number(crate::clock::now());
+    let mut site = SiteState {
+        hosts: vec![host("a.example", HostOrigin::Listed)],
+        negatives_in_row: 1,
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+    };
+    for row in plan::PATHS {
+        site.paths_checked.set(row.slot, PathCheck { class: PathClass::Absent.code(), day: today });
+    }
+    let mut requested = HashSet::new();
+    for visits in 3..10 {
+        site.visits = visits;
+        let paths = planned(&site);
+        assert_eq!(paths.len(), 3, "{paths:?}");
+        requested.extend(paths);
+    }
+    assert_eq!(requested.len(), plan::PATHS.len(), "seven visits cover the table");
 }
 
 #[test]

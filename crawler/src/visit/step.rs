@@ -301,8 +301,10 @@ impl Visit<'_> {
         let rules = self.progress.plan.rules(task);
         let next = match task.role {
             Role::Canary => rules.observe_canary(fetched.outcome),
-            // links may lead to pages
-            _ if fetched.outcome == FetchOutcome::Html && task.slot.is_none() => NextStep::Continue,
+            // links may lead to pages, and a check requests every path
+            _ if fetched.outcome == FetchOutcome::Html && (task.slot.is_none() || self.site.is_checked) => {
+                NextStep::Continue
+            }
             _ => rules.observe(fetched.outcome, task.body, fetched.hash.as_ref()),
         };
         if task.role == Role::Canary {

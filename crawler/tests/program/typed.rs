@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use super::fixture::{Fixture, text};
-use testweb::Host;
+use testweb::{Answer, Host};
 
 #[tokio::test]
 async fn read_only_commands_create_no_database() {
@@ -156,6 +156,16 @@ async fn check_reports_that_nothing_was_found() {
         lines.get(1),
         Some(&"Nothing was found at 19 paths; `crawler explain empty.example --data-dir data` lists them.")
     );
+}
+
+#[tokio::test]
+async fn check_reports_answers_other_than_a_missing_file() {
+    let away = Host::new("old.example").robots("").catch_all(Answer::redirect(301, "https://mine.example/"));
+    let fixture = Fixture::with([away, Host::new("mine.example")]).await;
+    let checked = fixture.run(&["check", "old.example/agent.json", "--delay", "0s"]).await;
+    let (result, log) = (text(&checked.stdout), text(&checked.stderr));
+    assert!(result.contains(" redirects to other sites (for example /"), "{result}\n{log}");
+    assert!(result.contains(": redirects to https://mine.example/, which is another site)."), "{result}");
 }
 
 #[tokio::test]

@@ -100,6 +100,8 @@ pub struct LastCheck {
     pub class: PathClass,
     /// The day, as [`day_number`] counts.
     pub day: u16,
+    /// The position of the path among those last checked on the same day. It differs from visit to visit, so that each of them gets a turn.
+    pub turn: u8,
 }
 
 /// Days since 1970-01-01, as packed records store them, up to the year 2149.
@@ -114,7 +116,7 @@ pub enum HostKnowledge {
     Unknown,
     /// Visited, and nothing was found.
     Negative {
-        /// Visits in a row that found nothing.
+        /// Visits in a row that found nothing; those of one day (UTC) count as one.
         visits: u32,
     },
     /// Answers every path with a page.
@@ -176,10 +178,11 @@ pub fn paths(
     PathPlan { requested, left, remaining }
 }
 
-/// Number of paths that a visit requests for the first time, after `visits` visits in a row that found nothing. The second visit requests
-/// as few paths as later visits do. The third visit requests the rest.
+/// Number of paths that a visit requests for the first time, after `visits` days in a row with visits that found nothing. The second visit
+/// requests as few paths as later visits do. The third visit requests the rest, also on the day of the first one.
 fn speculative_count(left: usize, visits: u32) -> usize {
-    let count = if visits == 1 { PROBES_OF_NEGATIVE } else { PATHS_SPECULATIVE_MAX };
+    let is_second = visits == 1 && PATHS.len() - left.min(PATHS.len()) <= PATHS_SPECULATIVE_MAX;
+    let count = if is_second { PROBES_OF_NEGATIVE } else { PATHS_SPECULATIVE_MAX };
     left.min(count)
 }
 
@@ -221,8 +224,8 @@ fn checked_longest_ago(
     count: usize,
 ) -> Vec<&'static PlannedPath> {
     let mut rows: Vec<_> = rows.collect();
-    // paths that were never checked sort first; the sort is stable, so paths with equal days stay in the order of likelihood
-    rows.sort_by_key(|row| last(row.slot).map(|check| check.day));
+    // paths that were never checked sort first
+    rows.sort_by_key(|row| last(row.slot).map(|check| (check.day, check.turn)));
     rows.truncate(count);
     rows
 }

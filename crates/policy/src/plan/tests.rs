@@ -74,7 +74,7 @@ fn three_visits_cover_the_table_and_seven_more_cover_it_again() {
         let plan = paths(knowledge, None, &Priors::default(), |slot| days.get(&slot).copied());
         for row in &plan.requested {
             let day = 20_000 + u16::try_from(number).unwrap();
-            days.insert(row.slot, LastCheck { class: PathClass::Absent, day });
+            days.insert(row.slot, LastCheck { class: PathClass::Absent, day, turn: 0 });
         }
         names(&plan.requested)
     };
@@ -91,7 +91,7 @@ fn the_second_visit_requests_the_homepage() {
     let first = paths(HostKnowledge::Unknown, None, &Priors::default(), never).requested;
     let last = |slot: u8| {
         let was_requested = first.iter().any(|row| row.slot == slot);
-        was_requested.then_some(LastCheck { class: PathClass::Absent, day: 20_000 })
+        was_requested.then_some(LastCheck { class: PathClass::Absent, day: 20_000, turn: 0 })
     };
     let plan = paths(HostKnowledge::Negative { visits: 1 }, None, &Priors::default(), last);
     assert_eq!(names(&plan.requested), ["/agents.json", "/.well-known/ai-plugin.json", "/"]);
@@ -102,17 +102,51 @@ fn the_second_visit_requests_the_homepage() {
 fn a_visit_requests_at_most_nine_paths_without_a_reason() {
     // earlier visits have checked only the first two paths
     for (visits, requested) in [(0, 9), (1, 3), (2, 9), (u32::MAX, 9)] {
-        let last = |slot| (slot < 2).then_some(LastCheck { class: PathClass::Refused, day: 20_000 });
+        let last = |slot| (slot < 2).then_some(LastCheck { class: PathClass::Refused, day: 20_000, turn: 0 });
         let plan = paths(HostKnowledge::Negative { visits }, None, &Priors::default(), last);
         assert_eq!(plan.requested.len(), requested, "{visits}");
     }
 }
 
 #[test]
+fn paths_that_were_checked_on_one_day_get_equal_turns() {
+    let mut requested = HashMap::new();
+    for visit in 0..19_u64 {
+        let last = |slot: u8| {
+            let turn = u8::try_from((u64::from(slot) + 3 * visit) % 19).unwrap();
+            Some(LastCheck { class: PathClass::Absent, day: 20_000, turn })
+        };
+        let plan = paths(HostKnowledge::Negative { visits: 3 }, None, &Priors::default(), last);
+        plan.requested.iter().for_each(|row| *requested.entry(row.path).or_insert(0) += 1);
+    }
+    assert_eq!(requested.len(), PATHS.len());
+    assert!(requested.values().all(|count| *count == 3), "{requested:?}");
+}
+
+#[test]
+fn several_visits_of_the_first_day_request_every_path() {
+    let mut checked = HashSet::new();
+    let counts = [
+        HostKnowledge::Unknown,
+        HostKnowledge::Negative { visits: 1 },
+        HostKnowledge::Negative { visits: 1 },
+    ]
+    .map(|knowledge| {
+        let last = |slot: u8| {
+            checked.contains(&slot).then_some(LastCheck { class: PathClass::Absent, day: 20_000, turn: 0 })
+        };
+        let requested = paths(knowledge, None, &Priors::default(), last).requested;
+        checked.extend(requested.iter().map(|row| row.slot));
+        requested.len()
+    });
+    assert_eq!((counts, checked.len()), ([9, 3, 7], PATHS.len()));
+}
+
+#[test]
 fn a_site_with_manifests_is_probed_at_one_other_path() {
     let last = |slot| {
         let class = if slot == 1 { PathClass::Present } else { PathClass::Absent };
-        Some(LastCheck { class, day: if slot == 1 { 1 } else { 2 } })
+        Some(LastCheck { class, day: if slot == 1 { 1 } else { 2 }, turn: 0 })
     };
     let known = Some(FullTableReason::ManifestKnown);
     let plan = paths(HostKnowledge::Positive, known, &Priors::default(), last);
@@ -193,7 +227,7 @@ proptest! {
         visits in 0_u32..5,
     ) {
         let last = |slot: u8| {
-            days.get(usize::from(slot)).copied().flatten().map(|day| LastCheck { class: PathClass::Absent, day })
+            days.get(usize::from(slot)).copied().flatten().map(|day| LastCheck { class: PathClass::Absent, day, turn: 0 })
         };
         let all_knowledge =
             [HostKnowledge::Unknown, HostKnowledge::Negative { visits }, HostKnowledge::CatchAll, HostKnowledge::Positive];

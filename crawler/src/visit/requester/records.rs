@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use http::header::{
     ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
 };
@@ -49,6 +50,14 @@ pub(super) fn record_of(
         last_modified: validator(&LAST_MODIFIED),
     };
     (record, Arc::new(verdict))
+}
+
+/// When a robots.txt is requested again. If its host asked for a delay for the first time in a row, this is at the end of the delay.
+pub(super) fn requested_again_at(record: &RobotsRecord, asked_until: Option<DateTime<Utc>>) -> DateTime<Utc> {
+    let is_limited = record.cause.as_deref() == Some(RobotsCause::RateLimited.as_str());
+    let asked_until =
+        asked_until.filter(|until| is_limited && record.failures_in_row == 1 && *until > record.fetched_at);
+    asked_until.map_or(record.expires_at, |until| record.expires_at.min(until))
 }
 
 fn is_wall(record: &RobotsRecord) -> bool {
@@ -114,6 +123,22 @@ mod tests {
         assert_eq!(answered.failures_in_row, 0);
         let wall = record(RobotsVerdict::Unreachable(RobotsCause::BotWall), Some(&second));
         assert_eq!(wall.failures_in_row, 1, "bot walls are counted separately");
+    }
+
+    #[test]
+    fn a_robots_txt_is_requested_again_when_the_first_delay_ends() {
+        let limited = || RobotsVerdict::Unreachable(RobotsCause::RateLimited);
+        let first = record(limited(), None);
+        let asked = first.fetched_at + chrono::TimeDelta::minutes(10);
+        assert_eq!(requested_again_at(&first, Some(asked)), asked);
+        assert_eq!(requested_again_at(&first, None), first.expires_at);
+        assert_eq!(requested_again_at(&first, Some(asked + chrono::TimeDelta::days(1))), first.expires_at);
+        for other in [
+            record(limited(), Some(&first)),
+            record(RobotsVerdict::Unreachable(RobotsCause::ServerError), None),
+        ] {
+            assert_eq!(requested_again_at(&other, Some(asked)), other.expires_at);
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::super::links::is_kept;
 use super::super::progress::Progress;
 use super::super::source_requests::SourceRequests;
 use super::super::traffic::Traffic;
-use super::records::{conditions_of, record_of, renewed, restore};
+use super::records::{conditions_of, record_of, renewed, requested_again_at, restore};
 use super::{Exchange, KnownRobots, ParsedRobots, Requester};
 use crate::events::Event;
 use crate::reading::{HeldMemory, NoMemory};
@@ -341,6 +341,8 @@ impl Requester<'_> {
             let (verdict, memory) = self.judged_robots(answer, body.as_ref()).await?;
             break (record_of(host, verdict, Some((&head, body)), stored.as_ref()), memory);
         };
+        let asked_until = self.authorities.get(host).and_then(|authority| authority.clock.asked_until());
+        record.expires_at = requested_again_at(&record, asked_until);
         let (kind, cause, use_until) = (record.kind, record.cause.as_deref(), record.expires_at);
         self.tools.events.write(Event::Robots { host, kind, cause, use_until });
         record.cause = target.map(|target| RobotsCause::redirect_to(target.as_str())).or(record.cause);
