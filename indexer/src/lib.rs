@@ -8,6 +8,9 @@ mod analysis;
 pub mod answer;
 mod build;
 pub mod cli;
+#[cfg(feature = "cluster")]
+pub mod cluster;
+mod config;
 mod declarations;
 pub mod error;
 mod examples;
@@ -30,12 +33,13 @@ pub mod vectors;
 #[doc(hidden)]
 pub use analysis::stems_of;
 pub use answer::{
-    Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, SpamCause, SpamSite,
-    Suggestion, SuggestionKind,
+    Completeness, Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, SpamCause,
+    SpamSite, Suggestion, SuggestionKind,
 };
 pub use build::IndexBuilder;
 #[doc(hidden)]
 pub use build::PreparedDocuments;
+pub use config::IndexConfig;
 pub use declarations::{
     Declaration, DeclarationRole, Declared, MergedCapability, SelectedDeclarations, SharedCapabilities,
     listed,
@@ -43,7 +47,6 @@ pub use declarations::{
 pub use error::{CursorError, IndexError, SearchError};
 pub use examples::{Examples, ExamplesError};
 pub use filter::{FacetKey, Filter, Filters, Method};
-pub use follow::IndexConfig;
 pub use index::{ExampleCheck, SCHEMA_VERSION, UnfoundExample, check_examples};
 pub use lexicon::WordWeights;
 pub use request::{ExploreRequest, FacetRequest, Grouping, SearchRequest, Sort};

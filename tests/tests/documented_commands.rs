@@ -14,7 +14,7 @@ use agentdex_tests::harness::{TestDatabase, binary};
 use testweb::{Host, Web};
 
 /// Commands that cannot run in a test: how each begins, and the reason.
-const EXEMPT: [(&str, &str); 17] = [
+const EXEMPT: [(&str, &str); 19] = [
     ("tests/run", "it runs this test"),
     ("deploy/build-release", "it builds for an hour; tests/deploy/run tests the script"),
     ("deploy/metrics-token deploy/secrets", "it writes to the sources; tests/deploy/run runs it"),
@@ -25,6 +25,8 @@ const EXEMPT: [(&str, &str); 17] = [
     ("indexer --embedder", "it needs a model; tests/embedder tests it"),
     ("api --embedder", "it needs a model; tests/embedder tests it"),
     ("agentdex demo --embedder", "it needs a model; tests/embedder tests it"),
+    ("indexer --cluster", "it needs an engine; tests/cluster tests it"),
+    ("api --cluster", "it needs an engine; tests/cluster tests it"),
     (
         "indexer --index-dir /var/lib/agentdex/index --publish s3:",
         "it needs a bucket; tests/deploy/bucket runs it",

@@ -9,6 +9,17 @@ use tantivy::Index;
 use super::schema::SCHEMA_VERSION;
 use crate::error::IndexError;
 
+/// What the documents of an index are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Contents {
+    /// Capabilities.
+    #[default]
+    Capabilities,
+    /// Manifests whose capabilities are on a cluster.
+    Vocabulary,
+}
+
 /// Written with every commit, as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Payload {
@@ -18,11 +29,23 @@ pub(crate) struct Payload {
     /// Version of the operator's examples.
     #[serde(default)]
     pub(crate) examples: u64,
+    #[serde(default)]
+    pub(crate) contents: Contents,
 }
 
 impl Payload {
-    pub(crate) fn new(feed_id: String, position: FeedPosition, examples: u64) -> Self {
-        Self { schema_version: SCHEMA_VERSION, feed_id, position, examples }
+    pub(crate) fn new(feed_id: String, position: FeedPosition, examples: u64, contents: Contents) -> Self {
+        Self { schema_version: SCHEMA_VERSION, feed_id, position, examples, contents }
+    }
+
+    /// Fails if the index has other contents.
+    pub(crate) fn check_contents(&self, dir: &Path, needed: Contents) -> Result<(), IndexError> {
+        let dir = || dir.to_owned();
+        match (self.contents, needed) {
+            (Contents::Vocabulary, Contents::Capabilities) => Err(IndexError::OnCluster { dir: dir() }),
+            (Contents::Capabilities, Contents::Vocabulary) => Err(IndexError::NotOnCluster { dir: dir() }),
+            _ => Ok(()),
+        }
     }
 
     /// Reads the payload of the last commit; fails for another schema version.
