@@ -39,10 +39,9 @@ pub fn main() -> ExitCode {
     if let Err(error) = settings.open_cluster() {
         return fail(&error, flags, exit::USAGE);
     }
-    if arguments.publish.is_some() || settings.publish.is_some() {
-        if let Err(error) = settings.refuse_cluster_with_snapshots() {
-            return fail(&error, flags, exit::USAGE);
-        }
+    let publishes = arguments.publish.is_some() || settings.publish.is_some();
+    if publishes && let Err(error) = settings.refuse_cluster_with_snapshots() {
+        return fail(&error, flags, exit::USAGE);
     }
     if let Some(file) = arguments.examples.as_ref().or(settings.examples.as_ref()) {
         match Examples::read(file) {

@@ -1,9 +1,11 @@
 //! The fields of the engine's documents, and what a client of an engine does.
 
 pub use ::cluster::{
-    Engine, EngineCondition, EngineDocument, EngineError, EngineFields, EngineResults, EngineSearch,
-    EngineStatistics, EngineTerm, EngineWriter,
+    Engine, EngineCondition, EngineDocument, EngineError, EngineResults, EngineSearch, EngineStatistics,
+    EngineTerm, EngineWriter,
 };
+
+use ::cluster::EngineFields;
 
 use crate::filter::FacetKey;
 

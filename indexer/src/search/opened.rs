@@ -202,7 +202,7 @@ impl OpenedIndex {
             words: TermCache::with_frequencies(&searcher, fields.all, &frequencies.words)?,
             bigrams: TermCache::with_frequencies(&searcher, fields.bigram, &frequencies.bigrams)?,
             languages: self.languages.clone(),
-            site_endpoints: Arc::clone(&self.site_endpoints),
+            site_endpoints: Arc::new(self.site_endpoints.of_other_documents(&searcher, &fields)?),
             spam_sites: Arc::clone(&self.spam_sites),
             columns: Columns::of(&searcher, &fields, &[])?,
             path: self.path.clone(),
