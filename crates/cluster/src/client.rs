@@ -13,6 +13,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 
 use crate::interface::EngineError;
+use crate::proto::{GetTopologyRequest, GetTopologyResponse, IndexTopology};
 
 /// Largest response: a thousand documents of 32 KiB.
 const RESPONSE_BYTES_MAX: usize = 32 << 20;
@@ -26,6 +27,9 @@ const PING_MAX: Duration = Duration::from_secs(3);
 /// First and longest delay before a call is repeated, with exponential backoff.
 const RETRY_MIN: Duration = Duration::from_millis(5);
 const RETRY_MAX: Duration = Duration::from_millis(500);
+
+/// Maximum time of a call that manages indexes. Deleting one waits for its merges.
+pub(crate) const MANAGE_MAX: Duration = Duration::from_mins(1);
 
 /// The address of an engine: `http://host:port`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,6 +191,20 @@ fn shards_in(message: &str) -> Vec<String> {
     };
     let found = between("on shard '", '\'').or_else(|| between("partition(s) [", ']')).unwrap_or_default();
     found.split(", ").filter(|shard| !shard.is_empty()).map(str::to_owned).collect()
+}
+
+/// The shards of an index; `None` for a server without a broker.
+pub(crate) async fn topology(
+    client: &Client,
+    index: &str,
+    time_max: Duration,
+) -> Result<Option<IndexTopology>, EngineError> {
+    let request = GetTopologyRequest { index_name: index.to_owned() };
+    match client.call::<_, GetTopologyResponse>(Method::TOPOLOGY, &request, time_max).await {
+        Ok(topology) => Ok(topology.indexes.into_iter().next()),
+        Err(EngineError::Rejected { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use tokio::runtime::{Handle, Runtime};
 
-use crate::client::{Client, ClusterUrl, Method};
+use crate::client::{Client, ClusterUrl, MANAGE_MAX, Method};
 use crate::interface::{
     Engine, EngineError, EngineFields, EngineResults, EngineSearch, EngineStatistics, EngineTerm,
     EngineWriter,
@@ -15,8 +15,7 @@ use crate::interface::{
 use crate::proto::field_value::Value;
 use crate::proto::{
     CreateIndexRequest, CreateIndexResponse, DeleteIndexRequest, DeleteIndexResponse, GetBackendsRequest,
-    GetBackendsResponse, GetTextStatsRequest, GetTextStatsResponse, GetTopologyRequest, GetTopologyResponse,
-    IndexTopology, ListIndexesRequest, ListIndexesResponse, Query, SearchHit, SearchRequest, SearchResponse,
+    GetBackendsResponse, GetTextStatsRequest, GetTextStatsResponse, ListIndexesRequest, ListIndexesResponse, Query, SearchHit, SearchRequest, SearchResponse,
     TextStats,
 };
 use crate::schema::{MARKER, STORED, definition, kept};
@@ -25,8 +24,6 @@ use crate::{documents, query};
 
 /// Maximum number of terms of one request for statistics: below the default of the engine for nodes of a query.
 const STATISTICS_TERMS_MAX: usize = 200;
-/// Maximum time of a call that manages indexes. Deleting one waits for its merges.
-pub(crate) const MANAGE_MAX: Duration = Duration::from_mins(1);
 /// Maximum time until the broker knows a new index everywhere, and the interval of looking.
 const ROUTABLE_MAX: Duration = Duration::from_secs(30);
 const ROUTABLE_POLL: Duration = Duration::from_millis(50);
@@ -200,20 +197,6 @@ impl Summa {
         let request = DeleteIndexRequest { index_name: index.to_owned() };
         let _: DeleteIndexResponse = self.client().call(Method::DELETE_INDEX, &request, MANAGE_MAX).await?;
         Ok(())
-    }
-}
-
-/// The shards of an index; `None` for a server without a broker.
-pub(crate) async fn topology(
-    client: &Client,
-    index: &str,
-    time_max: Duration,
-) -> Result<Option<IndexTopology>, EngineError> {
-    let request = GetTopologyRequest { index_name: index.to_owned() };
-    match client.call::<_, GetTopologyResponse>(Method::TOPOLOGY, &request, time_max).await {
-        Ok(topology) => Ok(topology.indexes.into_iter().next()),
-        Err(EngineError::Rejected { .. }) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

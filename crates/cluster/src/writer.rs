@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use prost::Message as _;
 
-use crate::client::{Client, Method};
+use crate::client::{Client, MANAGE_MAX, Method, topology};
 use crate::documents::{marker, named};
 use crate::interface::{EngineDocument, EngineError, EngineWriter};
 use crate::markers;
@@ -20,7 +20,6 @@ use crate::proto::{
 };
 use crate::query;
 use crate::schema::{ID, MANIFEST, kept};
-use crate::summa::{MANAGE_MAX, topology};
 
 /// Maximum number of documents of a batch, and of their bytes. The engine accepts 1,000 and 32 MiB.
 const BATCH_DOCUMENTS_MAX: usize = 500;
