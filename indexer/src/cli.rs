@@ -15,6 +15,7 @@ use settings::{SharedFlags, TracesUrl};
 use store::{DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig, StoreError};
 
 use crate::follow::{IndexConfig, Mode};
+pub use crate::missing_shards::MissingShards;
 use crate::snapshot::SnapshotLocation;
 use crate::vectors::{Embedder, EmbedderError, open_embedder};
 
@@ -66,17 +67,6 @@ pub struct ReaderFlags {
     /// While shards of the cluster are away: fail searches, or return partial answers that name the missing shards [default: fail].
     #[arg(long, value_name = "WHAT", global = true)]
     pub cluster_missing_shards: Option<MissingShards>,
-}
-
-/// What to answer while shards of a cluster are away.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MissingShards {
-    /// Every search is an error.
-    #[default]
-    Fail,
-    /// The results of the other shards, with the names of the missing ones. Responses that cannot name them are errors.
-    Partial,
 }
 
 /// The cluster that the settings name.

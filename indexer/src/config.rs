@@ -3,10 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 #[cfg(feature = "cluster")]
 use crate::cluster::Cluster;
 use crate::examples::Examples;
-use crate::index::Contents;
+
+/// What the documents of an index are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Contents {
+    /// Capabilities.
+    #[default]
+    Capabilities,
+    /// Manifests whose capabilities are on a cluster.
+    Vocabulary,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexConfig {

@@ -19,6 +19,7 @@ pub mod follow;
 mod index;
 mod lexicon;
 mod metrics;
+mod missing_shards;
 mod named_host;
 pub mod program;
 mod query;

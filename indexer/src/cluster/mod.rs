@@ -20,7 +20,7 @@ pub use engine::{
     EngineTerm, EngineWriter, TEXT_FIELDS, TIME_FIELDS, whole_fields,
 };
 
-pub use crate::cli::MissingShards;
+pub use crate::missing_shards::MissingShards;
 
 /// An engine, and how its answers are used.
 #[derive(Clone)]

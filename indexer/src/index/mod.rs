@@ -21,7 +21,7 @@ pub(crate) use forward::{
     Part as StemPart, decoded, gram_number, is_own_address, is_same_address, precedence, stem_number,
 };
 pub(crate) use live::LiveTerms;
-pub(crate) use payload::{Contents, Payload};
+pub(crate) use payload::Payload;
 pub use schema::SCHEMA_VERSION;
 #[cfg(any(test, feature = "cluster"))]
 pub(crate) use schema::schema;

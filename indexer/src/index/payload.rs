@@ -7,18 +7,8 @@ use store::FeedPosition;
 use tantivy::Index;
 
 use super::schema::SCHEMA_VERSION;
+use crate::config::Contents;
 use crate::error::IndexError;
-
-/// What the documents of an index are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Contents {
-    /// Capabilities.
-    #[default]
-    Capabilities,
-    /// Manifests whose capabilities are on a cluster.
-    Vocabulary,
-}
 
 /// Written with every commit, as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

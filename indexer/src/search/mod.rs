@@ -60,9 +60,9 @@ use self::cluster::ClusterSource;
 use crate::answer::{FacetBuckets, Hit, SearchAnswer, SpamSite, Suggestion};
 #[cfg(feature = "cluster")]
 use crate::cluster::Cluster;
-use crate::config::IndexConfig;
+use crate::config::{Contents, IndexConfig};
 use crate::error::{IndexError, SearchError};
-use crate::index::{Contents, Generations};
+use crate::index::Generations;
 use crate::lexicon::WordWeights;
 use crate::request::{ExploreRequest, SearchRequest, TIME_MAX};
 use crate::vectors::{Embedder, QueryEmbedder};

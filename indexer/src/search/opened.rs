@@ -21,9 +21,10 @@ use super::term_cache::Frequencies;
 use super::term_cache::{TermCache, TermLocations};
 use super::warm::{read_ahead, warm};
 use crate::analysis::Stemming;
+use crate::config::Contents;
 use crate::error::IndexError;
 use crate::filter::FacetKey;
-use crate::index::{Contents, Fields, Generations, Payload, register_tokenizers};
+use crate::index::{Fields, Generations, Payload, register_tokenizers};
 #[cfg(feature = "cluster")]
 use crate::index::{schema, tokenizers};
 use crate::lexicon::WordWeights;

@@ -7,9 +7,9 @@ use store::FeedPosition;
 use tantivy::{TantivyDocument, Term};
 
 use super::super::opened::OpenedIndex;
-use crate::config::IndexConfig;
+use crate::config::{Contents, IndexConfig};
 use crate::filter::FacetKey;
-use crate::index::{Contents, Fields, Generations, SUGGESTION_MARK, Writer, schema};
+use crate::index::{Fields, Generations, SUGGESTION_MARK, Writer, schema};
 use crate::lexicon::WordWeights;
 use crate::query::{FilterPart, QueryTerm, Restriction, Role};
 
