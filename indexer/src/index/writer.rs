@@ -220,6 +220,10 @@ impl Writer {
         })
     }
 
+    #[cfg_attr(
+        not(feature = "cluster"),
+        expect(clippy::unnecessary_wraps, reason = "only a call to a cluster fails")
+    )]
     pub(crate) fn remove_all(&self, manifests: &[ManifestId]) -> Result<(), IndexError> {
         #[cfg(feature = "cluster")]
         if let Some(cluster) = &self.cluster {

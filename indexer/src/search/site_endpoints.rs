@@ -75,11 +75,11 @@ fn declared_by(
     fields: &Fields,
     publisher: Publisher,
 ) -> tantivy::Result<ByProtocol<FixedBitSet>> {
-    let published = with_term(segment, fields.speaker, publisher.as_str())?;
+    let of_publisher = with_term(segment, fields.speaker, publisher.as_str())?;
     let mut found = ByProtocol::<FixedBitSet>::default();
     for (protocol, found) in AGENT_PROTOCOLS.iter().zip(&mut found) {
         *found = with_term(segment, fields.facet(FacetKey::AgentEndpoint), protocol.as_str())?;
-        found.intersect_with(&published);
+        found.intersect_with(&of_publisher);
     }
     Ok(found)
 }

@@ -143,11 +143,11 @@ impl ClusterWriter {
         let Some(Changes { manifests, former }) = changes.as_ref() else { return Ok(Vec::new()) };
         let current: HashSet<&String> = manifests.values().flatten().collect();
         let former: BTreeSet<&String> = former.iter().filter(|former| !current.contains(former)).collect();
-        let changed: HashSet<&str> = manifests.keys().map(ManifestId::as_str).collect();
+        let manifest_ids: HashSet<&str> = manifests.keys().map(ManifestId::as_str).collect();
         let searcher = self.committed.searcher();
         let mut deleted = Vec::with_capacity(former.len());
         for id in former {
-            if !vocabulary::is_led_by_another(&searcher, &self.fields, id, &changed)? {
+            if !vocabulary::is_led_by_another(&searcher, &self.fields, id, &manifest_ids)? {
                 deleted.push(id.clone());
             }
         }
