@@ -26,6 +26,7 @@ use manifest::ContentHash;
 use serde_json::Value;
 use store::{FeedPosition, Store, StoredManifest};
 use tempfile::TempDir;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 const SHARDS: usize = 3;
@@ -287,7 +288,8 @@ async fn a_follower_drops_what_the_cluster_did_not_commit_and_continues_from_the
     engine.set_away(&[0]);
     let cancel = CancellationToken::new();
     let following = follow::run(store.clone(), config(&vocabulary, &engine), cancel.clone(), Mode::Follow);
-    let following = tokio::spawn(following);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(following);
     let shown = async |query: &str, count: usize| {
         let shown = async {
             loop {
@@ -304,7 +306,7 @@ async fn a_follower_drops_what_the_cluster_did_not_commit_and_continues_from_the
             .unwrap_or_else(|_| panic!("{query} has not {count} hits"));
     };
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert!(!following.is_finished(), "an indexer waits for a cluster that is away");
+    assert!(tasks.try_join_next().is_none(), "an indexer waits for a cluster that is away");
     engine.set_away(&[]);
     shown("juggle", 1).await;
     engine.fail_next_commit();
@@ -313,7 +315,7 @@ async fn a_follower_drops_what_the_cluster_did_not_commit_and_continues_from_the
     shown("yodel", 2).await;
     shown("juggle", 0).await;
     cancel.cancel();
-    assert!(following.await.unwrap().is_ok());
+    assert!(tasks.join_next().await.unwrap().unwrap().is_ok());
 }
 
 #[tokio::test]

@@ -15,8 +15,8 @@ use crate::interface::{
 use crate::proto::field_value::Value;
 use crate::proto::{
     CreateIndexRequest, CreateIndexResponse, DeleteIndexRequest, DeleteIndexResponse, GetBackendsRequest,
-    GetBackendsResponse, GetTextStatsRequest, GetTextStatsResponse, ListIndexesRequest, ListIndexesResponse, Query, SearchHit, SearchRequest, SearchResponse,
-    TextStats,
+    GetBackendsResponse, GetTextStatsRequest, GetTextStatsResponse, ListIndexesRequest, ListIndexesResponse,
+    Query, SearchHit, SearchRequest, SearchResponse, TextStats,
 };
 use crate::schema::{MARKER, STORED, definition, kept};
 use crate::writer::Writer;

@@ -150,8 +150,8 @@ impl FakeEngine {
         self.indexes.lock().unwrap().keys().cloned().collect()
     }
 
-    /// The shards of an index, and the names of those that do not answer.
-    fn shards(&self, index: &str) -> Result<(Arc<Vec<Shard>>, Vec<usize>, Vec<String>), EngineError> {
+    /// The shards of an index, which of them answer, and the names of the others.
+    fn shards(&self, index: &str) -> Result<Answering, EngineError> {
         let found = self.indexes.lock().unwrap().get(index).map(Arc::clone);
         let shards = found.ok_or_else(|| EngineError::Rejected { reason: format!("no index {index}") })?;
         let away = self.away.lock().unwrap();
@@ -162,6 +162,8 @@ impl FakeEngine {
         Ok((shards, present, away.iter().map(|shard| format!("shard {shard}")).collect()))
     }
 }
+
+type Answering = (Arc<Vec<Shard>>, Vec<usize>, Vec<String>);
 
 impl Engine for FakeEngine {
     fn statistics(
@@ -305,7 +307,9 @@ impl EngineWriter for FakeWriter {
     }
 
     fn delete(&self, ids: &[String]) -> Result<(), EngineError> {
-        ids.iter().for_each(|id| self.delete_one(id));
+        for id in ids {
+            self.delete_one(id);
+        }
         Ok(())
     }
 

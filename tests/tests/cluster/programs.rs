@@ -204,7 +204,7 @@ async fn searches_over_a_cluster_agree_with_the_local_index() {
     assert!(mean >= 1.0 - LOSS_MAX, "{mean}");
     for path in [
         "/search?q=book&safety=read",
-        "/search?q=book&format=agent-json&limit=20",
+        "/search?q=book&format=awp&limit=20",
         "/search?q=type:travel:*",
         "/search?q=%22book+a%22",
         "/search?q=book+-flight",
