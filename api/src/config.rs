@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use indexer::Embedder;
-use indexer::cli::Settings;
+use indexer::cli::{ClusterError, Settings};
 use indexer::snapshot::SnapshotLocation;
+use indexer::{Embedder, IndexConfig};
 use ipnet::IpNet;
 use manifest::CardSigner;
 use runtime::{ReaderProgram, RuntimeHealth};
@@ -39,6 +39,8 @@ pub const COUNTS_KEPT_FOR: Duration = Duration::from_secs(5);
 pub enum ConfigError {
     #[error(transparent)]
     Settings(#[from] settings::SettingsError),
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
     #[error(
         "\"{text}\" is not an address to listen on (--listen, or `listen` in [api]): write it like 127.0.0.1:8080"
     )]
@@ -74,7 +76,7 @@ pub struct ApiConfig {
     pub listen: SocketAddr,
     /// Public address, where it differs from `listen`.
     pub public_url: Option<Url>,
-    pub index_dir: PathBuf,
+    pub index: IndexConfig,
     /// Where snapshots of the index are fetched from, instead of an indexer on this machine.
     pub index_from: Option<SnapshotLocation>,
     /// Whether `/styleguide` is served.
@@ -203,6 +205,9 @@ impl ApiSettings {
 
     /// Parses the settings and fills in the defaults.
     pub fn resolve(self, shared: Settings) -> Result<ApiConfig, ConfigError> {
+        if self.index_from.is_some() {
+            shared.refuse_cluster_with_snapshots()?;
+        }
         let listen = self.listen.unwrap_or_else(|| LISTEN_DEFAULT.to_owned());
         if let Some(path) = &self.admin_tokens {
             let opened = std::fs::File::open(path);
@@ -217,7 +222,7 @@ impl ApiSettings {
         Ok(ApiConfig {
             listen: listen.parse().map_err(|_| ConfigError::Listen { text: listen })?,
             public_url,
-            index_dir: shared.index.dir,
+            index: shared.index,
             index_from: self.index_from,
             embedder: None,
             database: shared.store,
@@ -313,12 +318,23 @@ fn public_url(text: &str) -> Result<Url, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use indexer::cli::ReaderFlags;
+    use indexer::cli::{ClusterSettings, MissingShards, ReaderFlags};
     use settings::SharedFlags;
 
     fn shared() -> Settings {
         let shared = SharedFlags { data_dir: Some("/srv".into()), ..SharedFlags::default() };
         ReaderFlags { shared, ..ReaderFlags::default() }.settings().unwrap()
+    }
+
+    #[test]
+    fn refuses_snapshots_of_an_index_on_a_cluster() {
+        let cluster =
+            ClusterSettings { url: "http://broker:50051".to_owned(), missing_shards: MissingShards::Fail };
+        let shared = Settings { cluster: Some(cluster), ..shared() };
+        assert!(ApiSettings::default().resolve(shared.clone()).is_ok());
+        let typed = ApiSettings { index_from: Some("/snapshots".parse().unwrap()), ..ApiSettings::default() };
+        let error = typed.resolve(shared).unwrap_err().to_string();
+        assert!(error.contains("http://broker:50051") && error.contains("--index-from"), "{error}");
     }
 
     #[tokio::test]
@@ -343,7 +359,7 @@ mod tests {
         assert_eq!(config.trusted_proxies.len(), 2);
         assert_eq!((config.limits.reads_burst.get(), config.limits.replicas.get()), (7, 3));
         assert!(!config.feedback && !config.styleguide, "both are disabled by default");
-        assert_eq!(config.index_dir, Path::new("/srv/index"));
+        assert_eq!(config.index.dir, Path::new("/srv/index"));
         assert_eq!(ApiSettings::default().resolve(shared()).unwrap().listen.to_string(), LISTEN_DEFAULT);
     }
 

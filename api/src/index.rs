@@ -2,11 +2,11 @@
 //!
 //! It polls once a second for new commits and for an index that appears or is replaced.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock, RwLock};
 use std::time::Duration;
 
-use indexer::{Embedder, IndexError, Searcher, WordWeights};
+use indexer::{Embedder, IndexConfig, IndexError, Searcher, WordWeights};
 use store::{BackgroundTask, Store, TaskFailure, TaskMonitor};
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +31,7 @@ enum IndexState {
 
 /// The index that the routes use.
 pub(crate) struct IndexHandle {
-    dir: PathBuf,
+    config: IndexConfig,
     embedder: Option<Arc<dyn Embedder>>,
     state: RwLock<IndexState>,
     /// Id of the database feed, once it is known. An index of another feed is rejected, because it has other sites.
@@ -64,6 +64,8 @@ impl IndexSource {
                 Self::Snapshots,
                 IndexError::SchemaOther { .. }
                 | IndexError::ExamplesOther { .. }
+                | IndexError::OnCluster { .. }
+                | IndexError::NotOnCluster { .. }
                 | IndexError::Corrupt { .. },
             ) => "the snapshot cannot be used: publish a new one with an indexer of this version",
             _ => error.in_public(),
@@ -86,14 +88,14 @@ impl IndexSource {
 
 impl IndexHandle {
     pub(crate) fn new(
-        dir: PathBuf,
+        config: IndexConfig,
         embedder: Option<Arc<dyn Embedder>>,
         searches: ConcurrencyLimit,
         source: IndexSource,
     ) -> Self {
         let unavailable = IndexState::Unavailable("the index has not been opened yet");
         Self {
-            dir,
+            config,
             embedder,
             state: RwLock::new(unavailable),
             feed_id: OnceLock::new(),
@@ -122,7 +124,7 @@ impl IndexHandle {
     }
 
     pub(crate) fn dir(&self) -> &Path {
-        &self.dir
+        &self.config.dir
     }
 
     /// The searcher, or the reason why there is none.
@@ -162,7 +164,7 @@ impl IndexHandle {
                 searcher
             }
             IndexState::Unavailable(_) => {
-                Searcher::open_with(&self.dir, &WordWeights::built_in(), self.embedder.clone())?
+                Searcher::open_configured(&self.config, &WordWeights::built_in(), self.embedder.clone())?
             }
         };
         if let Some(feed_id) = self.feed_id.get() {
@@ -219,6 +221,8 @@ pub(crate) async fn follow(index: Arc<IndexHandle>, store: Store, cancel: Cancel
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]

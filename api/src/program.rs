@@ -40,9 +40,10 @@ fn failed(error: &anyhow::Error, flags: &SharedFlags, code: u8) -> ExitCode {
 }
 
 fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
-    let shared = arguments.reader.settings()?;
+    let mut shared = arguments.reader.settings()?;
     let log = shared.start_logging("agentdex-api");
     let embedder = shared.open_embedder()?;
+    shared.open_cluster()?;
     let typed = ApiSettings {
         listen: arguments.listen.clone(),
         public_url: arguments.public_url.clone(),

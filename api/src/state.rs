@@ -149,7 +149,7 @@ impl App {
         let searches = ConcurrencyLimit::for_this_machine();
         Self(Arc::new(State {
             index: Arc::new(IndexHandle::new(
-                config.index_dir.clone(),
+                config.index.clone(),
                 config.embedder.clone(),
                 searches,
                 if config.index_from.is_some() { IndexSource::Snapshots } else { IndexSource::Indexer },
@@ -201,7 +201,7 @@ impl App {
 
     /// The path of a file that another program of this installation writes to the data directory.
     pub(crate) fn sibling_of_index(&self, name: &str) -> PathBuf {
-        self.config.index_dir.with_file_name(name)
+        self.config.index.dir.with_file_name(name)
     }
 
     /// Opens the index, or makes its newest commit visible; `serve` does this every second. An index that was built from another database

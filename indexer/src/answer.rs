@@ -246,6 +246,16 @@ pub struct SearchAnswer {
     /// Each counted as if its own filter were not set. The values of relevant results come first.
     pub facets: BTreeMap<FacetKey, Vec<FacetCount>>,
     pub next_cursor: Option<String>,
+    pub completeness: Completeness,
+}
+
+/// How complete an answer is. That of an index on this machine is always complete.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Completeness {
+    /// The total, or the counts of a facet, are not exact.
+    pub is_estimate: bool,
+    /// The shards of a cluster whose results are missing.
+    pub missing_shards: Vec<String>,
 }
 
 /// Why a result or a site is spam.

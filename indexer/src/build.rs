@@ -1,13 +1,12 @@
 //! Builds a new generation of the index, and swaps it in.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use store::{FeedPosition, StoredManifest};
 use tantivy::TantivyDocument;
 
+use crate::config::IndexConfig;
 use crate::error::IndexError;
-use crate::examples::Examples;
 use crate::index::{Generations, Shared, Writer, WriterLock};
 
 /// Analysed documents.
@@ -25,19 +24,23 @@ pub struct IndexBuilder {
 impl IndexBuilder {
     /// Begins a generation below a directory, from the manifests of one feed. Locks the directory.
     pub fn begin(dir: &Path, feed_id: &str) -> Result<Self, IndexError> {
-        let lock = Generations::new(dir).lock()?;
-        Self::begin_locked(dir, feed_id, lock, &Arc::default())
+        Self::begin_with(&IndexConfig::at(dir.to_owned()), feed_id)
+    }
+
+    /// [`Self::begin`] with the examples and the cluster of a configuration.
+    pub fn begin_with(config: &IndexConfig, feed_id: &str) -> Result<Self, IndexError> {
+        let lock = Generations::new(&config.dir).lock()?;
+        Self::begin_locked(config, feed_id, lock)
     }
 
     pub(crate) fn begin_locked(
-        dir: &Path,
+        config: &IndexConfig,
         feed_id: &str,
         lock: WriterLock,
-        examples: &Arc<Examples>,
     ) -> Result<Self, IndexError> {
-        let generations = Generations::new(dir);
+        let generations = Generations::new(&config.dir);
         let path = generations.prepare_next()?;
-        let writer = Writer::create(&path, feed_id, examples)?;
+        let writer = Writer::create(&path, feed_id, config)?;
         Ok(Self { generations, path, writer, lock })
     }
 

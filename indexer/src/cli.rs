@@ -15,6 +15,7 @@ use settings::{SharedFlags, TracesUrl};
 use store::{DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig, StoreError};
 
 use crate::follow::{IndexConfig, Mode};
+pub use crate::missing_shards::MissingShards;
 use crate::snapshot::SnapshotLocation;
 use crate::vectors::{Embedder, EmbedderError, open_embedder};
 
@@ -59,6 +60,20 @@ pub struct ReaderFlags {
     /// Directory of a sentence model, to search by meaning too (needs the feature `embedder`).
     #[arg(long, value_name = "DIR", global = true)]
     pub embedder: Option<PathBuf>,
+    /// Keep the capabilities on a distributed search engine, at the address of its broker, as in `http://broker:50051` (needs the feature
+    /// `cluster`).
+    #[arg(long, value_name = "URL", global = true)]
+    pub cluster: Option<String>,
+    /// While shards of the cluster are away: fail searches, or return partial answers that name the missing shards [default: fail].
+    #[arg(long, value_name = "WHAT", global = true)]
+    pub cluster_missing_shards: Option<MissingShards>,
+}
+
+/// The cluster that the settings name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterSettings {
+    pub url: String,
+    pub missing_shards: MissingShards,
 }
 
 /// The settings of every program that reads the index.
@@ -69,6 +84,7 @@ pub struct Settings {
     pub index: IndexConfig,
     /// Directory of the sentence model.
     pub embedder: Option<PathBuf>,
+    pub cluster: Option<ClusterSettings>,
     /// File of example requests, from the file.
     pub examples: Option<PathBuf>,
     /// Location of published snapshots, from the file.
@@ -88,6 +104,27 @@ pub enum SettingsError {
     Settings(#[from] settings::SettingsError),
     #[error(transparent)]
     Database(#[from] StoreError),
+}
+
+/// The cluster cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    #[error(
+        "the cluster at {url} cannot be used: this program was built without the feature `cluster`; build it with `cargo build \
+         --release --features cluster`, or leave the cluster out of flags, environment and file"
+    )]
+    NotBuilt { url: String },
+    #[error("the cluster cannot be used: {0}")]
+    Invalid(String),
+    #[error(
+        "the cluster at {url} cannot be used with a sentence model, because a cluster has no vectors: leave out the cluster or the embedder"
+    )]
+    WithEmbedder { url: String },
+    #[error(
+        "the cluster at {url} cannot be used with snapshots, because they contain only its vocabulary: leave out the cluster, or --publish and \
+         --index-from"
+    )]
+    WithSnapshots { url: String },
 }
 
 /// The part of the configuration file that concerns the index. The other programs check their own tables.
@@ -114,6 +151,8 @@ struct ConfigFile {
 struct IndexerTable {
     index_dir: Option<PathBuf>,
     embedder: Option<PathBuf>,
+    cluster: Option<String>,
+    cluster_missing_shards: Option<MissingShards>,
     publish: Option<SnapshotLocation>,
     examples: Option<PathBuf>,
     metrics: Option<SocketAddr>,
@@ -133,6 +172,10 @@ impl ReaderFlags {
         let index = index_dir.map_or_else(|| IndexConfig::in_data_dir(&data_dir), IndexConfig::at);
         let log_format = self.shared.log_format.or(file.log_format).unwrap_or_default();
         let embedder = self.embedder.clone().or(file.indexer.embedder);
+        let missing_shards = self.cluster_missing_shards.or(file.indexer.cluster_missing_shards);
+        let cluster = self.cluster.clone().or(file.indexer.cluster);
+        let cluster =
+            cluster.map(|url| ClusterSettings { url, missing_shards: missing_shards.unwrap_or_default() });
         let IndexerTable { publish, examples, metrics, .. } = file.indexer;
         let slow_statement = file.slow_statement_ms.map_or(SLOW_STATEMENT_DEFAULT, Duration::from_millis);
         let store = StoreConfig { slow_statement, ..StoreConfig::new(url) };
@@ -142,6 +185,7 @@ impl ReaderFlags {
             store,
             index,
             embedder,
+            cluster,
             examples,
             publish,
             metrics,
@@ -175,6 +219,28 @@ impl Settings {
     /// Reads the model, if one is configured. Blocking.
     pub fn open_embedder(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedderError> {
         self.embedder.as_deref().map(open_embedder).transpose()
+    }
+
+    /// Connects to the cluster, if one is configured, and keeps the index there.
+    pub fn open_cluster(&mut self) -> Result<(), ClusterError> {
+        let Some(settings) = &self.cluster else { return Ok(()) };
+        if self.embedder.is_some() {
+            return Err(ClusterError::WithEmbedder { url: settings.url.clone() });
+        }
+        #[cfg(feature = "cluster")]
+        {
+            let opened = crate::cluster::Cluster::connect(&settings.url, settings.missing_shards);
+            self.index.cluster = Some(opened.map_err(ClusterError::Invalid)?);
+            Ok(())
+        }
+        #[cfg(not(feature = "cluster"))]
+        Err(ClusterError::NotBuilt { url: settings.url.clone() })
+    }
+
+    /// An error if the index is on a cluster, for programs that publish or fetch snapshots.
+    pub fn refuse_cluster_with_snapshots(&self) -> Result<(), ClusterError> {
+        let url = self.cluster.as_ref().map(|cluster| cluster.url.clone());
+        url.map_or(Ok(()), |url| Err(ClusterError::WithSnapshots { url }))
     }
 
     /// Sends log lines to stderr, and the spans of the program to the collector, if there is one.

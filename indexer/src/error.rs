@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use manifest::model::UnknownValue;
 
+#[cfg(feature = "cluster")]
+use crate::cluster::EngineError;
+
 /// What to do without an index. An indexer that has just started may be building it.
 const BUILD: &str = "if no indexer is building it, run `indexer rebuild`";
 /// How to replace an index. An indexer that runs holds its lock.
@@ -26,6 +29,10 @@ pub enum IndexError {
     FeedOther { dir: PathBuf },
     #[error("the index in {} was built with other examples: {REBUILD} with these", dir.display())]
     ExamplesOther { dir: PathBuf },
+    #[error("the index in {} is on a cluster: {REBUILD}, or name the cluster with --cluster", dir.display())]
+    OnCluster { dir: PathBuf },
+    #[error("the index in {} is not on a cluster: {REBUILD} with --cluster", dir.display())]
+    NotOnCluster { dir: PathBuf },
     #[error("the index in {} cannot be read ({reason}): {REBUILD}", dir.display())]
     Corrupt { dir: PathBuf, reason: String },
     #[error(
@@ -56,6 +63,9 @@ pub enum IndexError {
     },
     #[error("a row of the index cannot be read: {0}")]
     Row(#[source] serde_json::Error),
+    #[cfg(feature = "cluster")]
+    #[error(transparent)]
+    Cluster(#[from] EngineError),
 }
 
 impl IndexError {
@@ -77,9 +87,19 @@ impl IndexError {
                 "the index was built from another database: if no indexer is building it, run `indexer rebuild` with this one, or name the database of the index \
                  with --database-url, DATABASE_URL or database_url_file"
             }
-            Self::SchemaOther { .. } | Self::ExamplesOther { .. } | Self::Corrupt { .. } => {
+            Self::SchemaOther { .. }
+            | Self::ExamplesOther { .. }
+            | Self::OnCluster { .. }
+            | Self::NotOnCluster { .. }
+            | Self::Corrupt { .. } => {
                 "the index cannot be used: stop the indexer if one runs, then run `indexer rebuild`"
             }
+            #[cfg(feature = "cluster")]
+            Self::Cluster(EngineError::Unsorted) => {
+                "more capabilities match than can be sorted: add a filter or words"
+            }
+            #[cfg(feature = "cluster")]
+            Self::Cluster(_) => "a part of the index does not answer: try again in a few seconds",
             Self::NotReadable { .. }
             | Self::Locked { .. }
             | Self::NotWritable { .. }

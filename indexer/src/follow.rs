@@ -6,8 +6,6 @@
 
 use async_recursion::async_recursion as boxed;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use manifest::ManifestId;
@@ -15,29 +13,10 @@ use store::{FeedChange, FeedEntry, FeedPosition, OUTAGE, Store, StoreError, Stor
 use tokio_util::sync::CancellationToken;
 
 use crate::build::IndexBuilder;
+pub use crate::config::IndexConfig;
 use crate::error::IndexError;
-use crate::examples::Examples;
 use crate::index::{Generations, Opened, Shared, Writer, WriterLock, open_for_writing};
 use crate::{metrics, reader, sharing};
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IndexConfig {
-    pub dir: PathBuf,
-    /// The operator's example requests.
-    pub examples: Arc<Examples>,
-}
-
-impl IndexConfig {
-    /// The index of a data directory.
-    pub fn in_data_dir(data_dir: &std::path::Path) -> Self {
-        Self::at(data_dir.join("index"))
-    }
-
-    /// An index without examples of the operator.
-    pub fn at(dir: PathBuf) -> Self {
-        Self { dir, examples: Arc::default() }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -56,6 +35,22 @@ pub enum FollowError {
     /// A thread of the indexer panicked.
     #[error("indexing failed: {0}")]
     Panicked(String),
+}
+
+impl FollowError {
+    /// Whether a call to the cluster failed, so that it may succeed later.
+    #[cfg_attr(
+        not(feature = "cluster"),
+        expect(clippy::unused_self, reason = "the error of a cluster is in self")
+    )]
+    const fn is_of_cluster(&self) -> bool {
+        #[cfg(feature = "cluster")]
+        {
+            matches!(self, Self::Index(IndexError::Cluster(_)))
+        }
+        #[cfg(not(feature = "cluster"))]
+        false
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -83,9 +78,26 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// A file by which another process requests a rebuild.
 const REBUILD_FILE: &str = "rebuild-asked";
-/// First and longest delay after a failure of the database, with exponential backoff.
+/// First and longest delay after a failure of the database or of the cluster, with exponential backoff.
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(5);
+
+/// The delay before the next attempt.
+struct Backoff(Duration);
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self(RETRY_MIN)
+    }
+}
+
+impl Backoff {
+    fn next(&mut self) -> Duration {
+        let delay = self.0;
+        self.0 = (delay * 2).min(RETRY_MAX);
+        delay
+    }
+}
 
 /// Follows the feed into the index.
 #[boxed]
@@ -95,28 +107,58 @@ pub async fn run(
     cancel: CancellationToken,
     mode: Mode,
 ) -> Result<Summary, FollowError> {
-    let mut follower = Follower::open(store, &config).await?;
-    let mut retry = RETRY_MIN;
+    let mut reopening = Backoff::default();
     loop {
-        if take_rebuild_request(&config) {
+        let error = match follow(&store, &config, &cancel, mode, &mut reopening).await {
+            Err(error) if mode == Mode::Follow && error.is_of_cluster() => error,
+            ended => return ended,
+        };
+        // Whatever the cluster has not committed is dropped with the writer, and repeated from the last commit.
+        let delay = reopening.next();
+        tracing::warn!(
+            error = error.to_string(),
+            retry.after_ms = delay.as_millis(),
+            "the cluster failed: retrying"
+        );
+        if cancel.run_until_cancelled(tokio::time::sleep(delay)).await.is_none() {
+            return Ok(Summary::default());
+        }
+    }
+}
+
+/// Opens the index and follows the feed, until it is done or the cluster fails.
+async fn follow(
+    store: &Store,
+    config: &IndexConfig,
+    cancel: &CancellationToken,
+    mode: Mode,
+    reopening: &mut Backoff,
+) -> Result<Summary, FollowError> {
+    let mut follower = if take_rebuild_request(config) {
+        tracing::info!("rebuilding the index on request");
+        Follower::rebuilt(store.clone(), config, lock(config).await?).await?.0
+    } else {
+        Follower::open(store.clone(), config).await?
+    };
+    let mut retry = Backoff::default();
+    loop {
+        if take_rebuild_request(config) {
             tracing::info!("rebuilding the index on request");
-            follower = follower.rebuild(&config).await?;
+            follower = follower.rebuild(config).await?;
         }
         let began = tokio::time::Instant::now();
-        let delay = match follower.catch_up(&cancel).await {
+        let delay = match follower.catch_up(cancel).await {
             Ok(()) if mode == Mode::Once || cancel.is_cancelled() => break,
             Ok(()) => {
                 OUTAGE.answered();
-                retry = RETRY_MIN;
+                (retry, *reopening) = (Backoff::default(), Backoff::default());
                 follower.log_progress();
                 POLL_INTERVAL
             }
             Err(FollowError::Store(error)) if mode == Mode::Follow && error.is_transient() => {
                 OUTAGE.failed("read the feed", error, began);
                 metrics::database_wait();
-                let delay = retry;
-                retry = (retry * 2).min(RETRY_MAX);
-                delay
+                retry.next()
             }
             Err(error) => return Err(error),
         };
@@ -172,9 +214,9 @@ impl Follower {
         let feed_id = store.feed_id().await?;
         let head = store.feed_head().await?;
         let generations = Generations::new(&config.dir);
-        let examples = Arc::clone(&config.examples);
+        let opening = config.clone();
         let opened = blocking(move || {
-            let opened = open_for_writing(&generations, &feed_id, head, &examples)?;
+            let opened = open_for_writing(&generations, &feed_id, head, &opening)?;
             generations.remove_others()?;
             Ok(opened)
         })
@@ -199,6 +241,8 @@ impl Follower {
                 | IndexError::SchemaOther { .. }
                 | IndexError::FeedOther { .. }
                 | IndexError::ExamplesOther { .. }
+                | IndexError::OnCluster { .. }
+                | IndexError::NotOnCluster { .. }
                 | IndexError::Corrupt { .. }),
             )) => {
                 if !matches!(reason, IndexError::Missing { .. }) {
@@ -240,9 +284,8 @@ impl Follower {
     ) -> Result<(Self, FeedPosition), FollowError> {
         let feed_id = store.feed_id().await?;
         let position = store.feed_head().await?;
-        let dir = config.dir.clone();
-        let examples = Arc::clone(&config.examples);
-        let begin = move || IndexBuilder::begin_locked(&dir, &feed_id, lock, &examples);
+        let building = config.clone();
+        let begin = move || IndexBuilder::begin_locked(&building, &feed_id, lock);
         let mut builder = blocking(begin).await?;
         let mut summary = Summary { position, was_rebuilt: true, ..Summary::default() };
         let (mut page, mut shared) = page_after(&store, None).await?;
@@ -313,10 +356,8 @@ impl Follower {
         sharing::add_leading(&self.store, &mut present).await?;
         self.with_writer(move |writer| {
             // also removes manifests that are no longer in the store
-            for (id, _) in &batch {
-                writer.remove(id);
-            }
-            Ok(())
+            let ids: Vec<ManifestId> = batch.into_iter().map(|(id, _)| id).collect();
+            writer.remove_all(&ids)
         })
         .await?;
         for batch in self.store.manifest_batches(&present).await? {

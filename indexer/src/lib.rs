@@ -8,6 +8,9 @@ mod analysis;
 pub mod answer;
 mod build;
 pub mod cli;
+#[cfg(feature = "cluster")]
+pub mod cluster;
+mod config;
 mod declarations;
 pub mod error;
 mod examples;
@@ -16,6 +19,7 @@ pub mod follow;
 mod index;
 mod lexicon;
 mod metrics;
+mod missing_shards;
 mod named_host;
 pub mod program;
 mod query;
@@ -30,12 +34,13 @@ pub mod vectors;
 #[doc(hidden)]
 pub use analysis::stems_of;
 pub use answer::{
-    Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, SpamCause, SpamSite,
-    Suggestion, SuggestionKind,
+    Completeness, Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, SpamCause,
+    SpamSite, Suggestion, SuggestionKind,
 };
 pub use build::IndexBuilder;
 #[doc(hidden)]
 pub use build::PreparedDocuments;
+pub use config::IndexConfig;
 pub use declarations::{
     Declaration, DeclarationRole, Declared, MergedCapability, SelectedDeclarations, SharedCapabilities,
     listed,
@@ -43,7 +48,6 @@ pub use declarations::{
 pub use error::{CursorError, IndexError, SearchError};
 pub use examples::{Examples, ExamplesError};
 pub use filter::{FacetKey, Filter, Filters, Method};
-pub use follow::IndexConfig;
 pub use index::{ExampleCheck, SCHEMA_VERSION, UnfoundExample, check_examples};
 pub use lexicon::WordWeights;
 pub use request::{ExploreRequest, FacetRequest, Grouping, SearchRequest, Sort};

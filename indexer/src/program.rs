@@ -36,6 +36,13 @@ pub fn main() -> ExitCode {
         Ok(embedder) => embedder,
         Err(error) => return fail(&error, flags, exit::USAGE),
     };
+    if let Err(error) = settings.open_cluster() {
+        return fail(&error, flags, exit::USAGE);
+    }
+    let publishes = arguments.publish.is_some() || settings.publish.is_some();
+    if publishes && let Err(error) = settings.refuse_cluster_with_snapshots() {
+        return fail(&error, flags, exit::USAGE);
+    }
     if let Some(file) = arguments.examples.as_ref().or(settings.examples.as_ref()) {
         match Examples::read(file) {
             Ok(examples) => settings.index.examples = Arc::new(examples),

@@ -56,6 +56,9 @@ pub struct SearchRequest {
     pub explain_best_of: Option<SiteName>,
     /// Whether a search with words has only its relevant results, [`SearchAnswer::relevant`](crate::SearchAnswer::relevant), in any order.
     pub is_relevant_only: bool,
+    /// Whether the answer may be without shards of a cluster that are away, if the operator allows it. Set it only if
+    /// [`SearchAnswer::completeness`](crate::SearchAnswer::completeness) is shown.
+    pub accepts_missing_shards: bool,
     pub time_max: Duration,
 }
 
@@ -72,6 +75,7 @@ impl Default for SearchRequest {
             explain: false,
             explain_best_of: None,
             is_relevant_only: false,
+            accepts_missing_shards: false,
             time_max: TIME_MAX,
         }
     }

@@ -68,22 +68,31 @@ fn the_image_builds_every_crate_with_the_toolchain_of_the_workspace() {
     assert_eq!(kustomization["images"][0]["newTag"], version.as_str());
 }
 
-/// Every feature of the package except the embedder.
+/// Features that few need, and that lengthen the build.
+const FEATURES_ON_REQUEST: [&str; 2] = ["cluster", "embedder"];
+
+/// Every feature of the package except those on request.
 #[test]
 fn releases_have_the_optional_features() {
     let metadata = MetadataCommand::new().no_deps().other_options(["--locked".to_owned()]).exec().unwrap();
     let package =
         metadata.workspace_packages().into_iter().find(|package| package.name == "agentdex").unwrap();
-    let features: Vec<&str> =
-        package.features.keys().map(String::as_str).filter(|name| *name != "embedder").collect();
+    let features: Vec<&str> = package
+        .features
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !FEATURES_ON_REQUEST.contains(name))
+        .collect();
     let features = features.join(",");
     assert_eq!(features, "opentelemetry,s3");
     let dockerfile = text("deploy/Dockerfile");
     let builds: Vec<&str> = dockerfile.lines().filter(|line| line.contains("cargo build")).collect();
     assert!(
-        builds.len() == 2 && builds.iter().all(|line| line.contains(&format!("--features {features} "))),
+        builds.len() == 2 && builds.iter().all(|line| line.contains("--features \"$FEATURES\" ")),
         "{builds:?}"
     );
+    let argument = format!("\nARG FEATURES={features}\n");
+    assert!(dockerfile.contains(&argument), "deploy/Dockerfile has other features");
     let script = text("deploy/build-release");
     assert!(script.contains(&format!("\nfeatures={features}\n")), "deploy/build-release has other features");
     let mut builds = script.lines().filter(|line| line.contains("--release --locked"));
@@ -162,6 +171,48 @@ fn the_kubernetes_base_lists_every_file() {
     let mut listed: BTreeSet<String> = listed.map(|name| name.as_str().unwrap().to_owned()).collect();
     listed.insert("kustomization.yaml".to_owned());
     assert_eq!(listed, files_below("deploy/kubernetes/base"));
+}
+
+/// The overlay contains the base, and each of its own files.
+#[test]
+fn the_kubernetes_overlay_of_a_cluster_lists_every_file() {
+    let kustomization = &yaml("deploy/kubernetes/cluster/kustomization.yaml")[0];
+    let listed = kustomization["resources"].as_array().unwrap().iter();
+    let mut listed: BTreeSet<String> = listed.map(|name| name.as_str().unwrap().to_owned()).collect();
+    assert!(listed.remove("../base"));
+    listed.insert("kustomization.yaml".to_owned());
+    assert_eq!(listed, files_below("deploy/kubernetes/cluster"));
+}
+
+/// The limits of queries that agentdex needs, on every server that a file starts.
+#[test]
+fn servers_of_a_cluster_accept_the_queries_of_agentdex() {
+    const NEEDED: [&str; 4] = [
+        "--max-concurrent-searches=32",
+        "--max-query-nodes=4096",
+        "--max-query-clauses=4096",
+        "--max-boolean-clauses=1024",
+    ];
+    let flags_of = |file: &str| -> Vec<String> {
+        let words = text(file)
+            .split_whitespace()
+            .map(|word| word.trim_matches(['"', ',']).to_owned())
+            .collect::<Vec<_>>();
+        words.into_iter().filter(|word| word.starts_with("--max-")).collect()
+    };
+    for file in [
+        "deploy/cluster/compose.yaml",
+        "deploy/kubernetes/cluster/engine.yaml",
+        "tests/tests/cluster/servers.rs",
+    ] {
+        let flags = flags_of(file);
+        for needed in NEEDED {
+            assert!(
+                flags.iter().any(|flag| flag.starts_with(needed)),
+                "{file} does not start servers with {needed}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -31,6 +31,11 @@ const EMBEDDER: &str = "embedder";
 const MAY_DEPEND_ON_EMBEDDER: &str = "indexer";
 const DEPENDENCIES_OF_EMBEDDER: [&str; 4] = ["matrixmultiply", "ndarray", "safetensors", "tokenizers"];
 
+/// The client of a distributed engine is not a member of the workspace either: only the feature `cluster` builds it, with its gRPC client.
+const CLUSTER: &str = "cluster";
+const MAY_DEPEND_ON_CLUSTER: [&str; 2] = ["indexer", "agentdex-tests"];
+const DEPENDENCIES_OF_CLUSTER: [&str; 2] = ["tonic", "tonic-prost"];
+
 /// Crates that contain only decisions and values, and the dependencies that would add a clock, a network or a database.
 const PURE: [&str; 2] = ["manifest", "policy"];
 const IMPURE: [&str; 8] =
@@ -214,6 +219,24 @@ fn the_embedder_is_built_only_with_its_feature() {
     let manifest = std::fs::read_to_string(metadata.workspace_root.join("crates/embedder/Cargo.toml"))
         .expect("the Cargo.toml of the embedder");
     assert!(!manifest.contains("path ="), "{EMBEDDER} must not have a path dependency");
+}
+
+#[test]
+fn the_client_of_an_engine_is_built_only_with_its_feature() {
+    let metadata = metadata();
+    for (name, package) in members(&metadata) {
+        let stray: Vec<_> = [CLUSTER].into_iter().chain(DEPENDENCIES_OF_CLUSTER).collect();
+        let reached = transitive_dependencies(&metadata, package);
+        assert!(!stray.iter().any(|apart| reached.contains(apart)), "{name} is built with the client");
+        let mut ours = package.dependencies.iter().filter(|dependency| dependency.name == CLUSTER);
+        assert!(
+            ours.all(|dependency| dependency.optional && MAY_DEPEND_ON_CLUSTER.contains(&name)),
+            "{name} may not depend on {CLUSTER}"
+        );
+    }
+    let manifest = std::fs::read_to_string(metadata.workspace_root.join("crates/cluster/Cargo.toml"))
+        .expect("the Cargo.toml of the client");
+    assert!(!manifest.contains("path ="), "{CLUSTER} must not have a path dependency");
 }
 
 /// RUSTSEC-2024-0436: `paste` is no longer maintained. Only the tokenizer of the optional embedder needs it.

@@ -43,8 +43,14 @@ pub(crate) struct SearchPage {
     /// How many of the first results are relevant; the others only share a word with the request. Null if the results are not ordered by
     /// relevance.
     relevant: Option<u64>,
-    /// Always true: every match is counted.
+    /// Whether every match is counted. Always true unless the index is on a cluster.
     total_is_exact: bool,
+    /// The shards of a cluster whose results are missing, if there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing_shards: Vec<String>,
+    /// True if shards are missing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) partial: bool,
     coverage: f32,
     nothing_good: bool,
     did_you_mean: Option<String>,
@@ -185,7 +191,9 @@ pub(crate) async fn page(
         results: off_runtime(move || rows.into_texts(&hits, &fields)).await??,
         total: answer.total,
         relevant: answer.relevant,
-        total_is_exact: true,
+        total_is_exact: !answer.completeness.is_estimate,
+        partial: !answer.completeness.missing_shards.is_empty(),
+        missing_shards: answer.completeness.missing_shards,
         coverage: answer.coverage,
         nothing_good: answer.nothing_good,
         did_you_mean: answer.did_you_mean,

@@ -50,10 +50,16 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     {
         return Ok(unchanged);
     }
-    let results = search::search(&app.index, client, parameters.request.clone()).await?;
+    let request = SearchRequest { accepts_missing_shards: true, ..parameters.request.clone() };
+    let results = search::search(&app.index, client, request).await?;
     app.count_search(&results.answer.hits);
     let (page, share) = search::page(app.manifests(client), results, &parameters).await?;
     let response = off_runtime(move || {
+        if page.partial {
+            let mut response = context.json(&page, Caching::Never)?;
+            Reserved::attach(&mut response, share);
+            return Ok(response);
+        }
         // Details come from the store, which may be ahead of the index, so the tag is a hash of the response.
         let tag = if parameters.view == View::Full {
             let rows: Vec<&[u8]> = page.results.iter().map(|row| row.as_str().as_bytes()).collect();

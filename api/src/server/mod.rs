@@ -118,7 +118,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     tasks.spawn(write_search_counts(app.clone(), stop_following.clone()));
     tasks.spawn(search_watches::run(app.clone(), stop_following.clone()));
     if let Some(from) = snapshots {
-        let to = config.index_dir.clone();
+        let to = config.index.dir.clone();
         // Snapshots contain no vectors: a replica computes its own.
         if let Some(embedder) = &config.embedder {
             let (embedder, stop) = (Arc::clone(embedder), stop_following.clone());

@@ -341,7 +341,7 @@ fn answer(found: SearchResults, rows: &[Value], is_cut: bool) -> Value {
         None
     };
     json!({
-        "results": rows, "total": found.total, "total_is_exact": true, "relevant": found.relevant,
+        "results": rows, "total": found.total, "total_is_exact": !found.completeness.is_estimate, "relevant": found.relevant,
         "nothing_good": found.nothing_good, "coverage": (f64::from(found.coverage) * 100.0).round() / 100.0,
         "advice": advice, "did_you_mean": found.did_you_mean,
         // A cursor points after all rows that were found, so it would skip the rows that were left out.

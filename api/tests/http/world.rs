@@ -172,7 +172,7 @@ impl World {
 
     /// Rebuilds the index and serves it.
     pub(crate) async fn reindex(&self) {
-        let config = indexer::IndexConfig::at(self.fixture.config().index_dir);
+        let config = indexer::IndexConfig::at(self.fixture.config().index.dir);
         indexer::follow::rebuild(self.store.clone(), config).await.unwrap();
         self.app.refresh_index().await;
     }

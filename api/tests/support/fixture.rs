@@ -53,7 +53,7 @@ impl Fixture {
         ApiConfig {
             listen: "127.0.0.1:8080".parse().unwrap(),
             public_url: None,
-            index_dir: self.index_dir(),
+            index: IndexConfig::at(self.index_dir()),
             index_from: None,
             embedder: None,
             database: self.database.clone(),

@@ -87,7 +87,7 @@ pub(crate) async fn run(
     shared: &SharedFlags,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
+    let mut settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
     let _log = settings.start_logging("agentdex-feedback");
     let store = Store::open_existing(&settings.store).await?;
     match &args.command {
@@ -121,7 +121,8 @@ pub(crate) async fn run(
         }
         FeedbackCommand::Judge { clients } => {
             let pairs = pairs(&store, *clients).await?;
-            let searcher = Searcher::open(&settings.index.dir)?;
+            settings.open_cluster()?;
+            let searcher = Searcher::of(&settings.index)?;
             writeln!(out, "{}", judge(&searcher, &pairs)?)?;
         }
     }

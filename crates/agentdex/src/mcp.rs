@@ -14,9 +14,9 @@ use crate::serve::{self, ServeFlags};
 
 /// Serves until the client disconnects or Ctrl-C.
 pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Result<ExitCode> {
-    let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
+    let settings = serve::searcher_settings(shared, serve, shared.data_dir.as_deref())?;
     let _log = settings.start_logging("agentdex-mcp");
-    let embedder = serve::open_embedder(&settings, serve)?;
+    let embedder = settings.open_embedder().map_err(serve::usage)?;
     let config = serve::api_settings(shared, serve)?.resolve(settings).map_err(serve::usage)?;
     let reader = Some(ReaderProgram::this_program()?);
     let shutdown = Shutdown::on_signals(api::STOP_MAX)?;

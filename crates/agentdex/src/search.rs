@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use api::{ApiConfig, App, LocalResults, LocalSearchError};
 use crawler::cli::UsageError;
 use crawler::output::OutputFormat;
-use indexer::{IndexError, Searcher};
+use indexer::{IndexConfig, IndexError, Searcher};
 use serde_json::Value;
 use settings::command_line::with_flags;
 use settings::log::LogLevel;
@@ -77,21 +77,21 @@ pub(crate) async fn run(
         let why = "name what to search for, as in `agentdex search book flight`, or a filter, as in --filter format=awp";
         return Err(UsageError(why.to_owned()).into());
     }
-    let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
+    let settings = serve::searcher_settings(shared, serve, shared.data_dir.as_deref())?;
     // the response explains why the index cannot be used, so a log line is not needed
     let log_level = if shared.verbose == 0 { LogLevel::Error } else { settings.log_level };
     let settings = indexer::cli::Settings { log_level, ..settings };
     let _log = settings.start_logging("agentdex");
-    let embedder = serve::open_embedder(&settings, serve)?;
+    let embedder = settings.open_embedder().map_err(serve::usage)?;
     let config = serve::api_settings(shared, serve)?.resolve(settings).map_err(serve::usage)?;
     let store = Store::open_existing(&config.database).await?;
-    let index_dir = config.index_dir.clone();
+    let index = config.index.clone();
     let app = App::with_store(ApiConfig { embedder, ..config }, store.clone());
     app.refresh_index().await;
     let found = api::search(&app, parameters).await;
     let empty = match &found {
         Ok(found) if found.page["total"] == 0 => {
-            why_empty(&index_dir, &store).await?.or_else(|| found.has_no_words.then_some(NO_WORDS))
+            why_empty(&index, &store).await?.or_else(|| found.has_no_words.then_some(NO_WORDS))
         }
         _ => None,
     };
@@ -100,7 +100,7 @@ pub(crate) async fn run(
         LocalSearchError::Query(why) => anyhow::Error::from(UsageError(why)),
         LocalSearchError::Unavailable(why) => {
             // clients of an API get no paths and reasons of its machine
-            let why = match Searcher::open(&index_dir).err() {
+            let why = match Searcher::of(&index).err() {
                 Some(IndexError::Missing { dir }) => missing_index(&dir),
                 error => error.map_or(why, |error| error.to_string()),
             };
@@ -135,9 +135,9 @@ fn missing_index(dir: &Path) -> String {
 }
 
 /// Why nothing can be found, if the index is empty.
-async fn why_empty(index_dir: &Path, store: &Store) -> anyhow::Result<Option<&'static str>> {
-    let dir = index_dir.to_owned();
-    let opened = tokio::task::spawn_blocking(move || Searcher::open(&dir)).await?;
+async fn why_empty(index: &IndexConfig, store: &Store) -> anyhow::Result<Option<&'static str>> {
+    let config = index.clone();
+    let opened = tokio::task::spawn_blocking(move || Searcher::of(&config)).await?;
     if opened.is_ok_and(|searcher| searcher.capabilities() > 0) {
         return Ok(None);
     }
@@ -324,13 +324,12 @@ mod tests {
     async fn says_why_the_index_is_empty() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open_in_data_dir(dir.path()).await.unwrap();
-        let index_dir = dir.path().join("index");
+        let config = IndexConfig::at(dir.path().join("index"));
         let expected =
             "The index is empty: nothing has been found yet. `agentdex status` shows the state of the crawl.";
-        assert_eq!(why_empty(&index_dir, &store).await.unwrap(), Some(expected));
-        let config = indexer::IndexConfig::at(index_dir.clone());
-        indexer::follow::rebuild(store.clone(), config).await.unwrap();
-        assert_eq!(why_empty(&index_dir, &store).await.unwrap(), Some(expected));
+        assert_eq!(why_empty(&config, &store).await.unwrap(), Some(expected));
+        indexer::follow::rebuild(store.clone(), config.clone()).await.unwrap();
+        assert_eq!(why_empty(&config, &store).await.unwrap(), Some(expected));
     }
 
     #[test]

@@ -175,7 +175,7 @@ pub(crate) async fn run_on(
         return Ok(ExitCode::SUCCESS);
     };
     let store = opened?;
-    let index = IndexConfig::at(config.index_dir.clone());
+    let index = config.index.clone();
     let stop = CancellationToken::new();
     let mut services = JoinSet::new();
     let (feed, following) = (store.clone(), index.clone());
@@ -240,20 +240,22 @@ fn api_config(
     serve: &ServeFlags,
     data_dir: &Path,
 ) -> anyhow::Result<(ApiConfig, Option<Arc<dyn Embedder>>)> {
-    let settings = reader_settings(flags, Some(data_dir))?;
-    let embedder = open_embedder(&settings, serve)?;
+    let settings = searcher_settings(flags, serve, Some(data_dir))?;
+    let embedder = settings.open_embedder().map_err(usage)?;
     let config = api_settings(flags, serve)?.resolve(settings).map_err(usage)?;
     Ok((ApiConfig { embedder: embedder.clone(), ..config }, embedder))
 }
 
-/// The sentence model of the flags or the file.
-pub(crate) fn open_embedder(
-    settings: &indexer::cli::Settings,
+/// The settings for searching, with the model of the flags or the file, and with the cluster of the file, opened.
+pub(crate) fn searcher_settings(
+    flags: &SharedFlags,
     serve: &ServeFlags,
-) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
-    let dir = serve.embedder.as_ref().or(settings.embedder.as_ref());
-    let opened = dir.map(|dir| indexer::vectors::open_embedder(dir)).transpose();
-    Ok(opened.map_err(usage)?)
+    data_dir: Option<&Path>,
+) -> anyhow::Result<indexer::cli::Settings> {
+    let mut settings = reader_settings(flags, data_dir)?;
+    settings.embedder = serve.embedder.clone().or(settings.embedder);
+    settings.open_cluster().map_err(usage)?;
+    Ok(settings)
 }
 
 /// The settings for reading the database and the index.
@@ -392,8 +394,8 @@ impl Node {
     async fn wait_for_index(&self) -> anyhow::Result<()> {
         let head = self.store.feed_head().await?;
         loop {
-            let dir = self.index.dir.clone();
-            let opened = tokio::task::spawn_blocking(move || Searcher::open(&dir)).await?;
+            let config = self.index.clone();
+            let opened = tokio::task::spawn_blocking(move || Searcher::of(&config)).await?;
             if opened.is_ok_and(|searcher| searcher.generation().position >= head) {
                 return Ok(());
             }

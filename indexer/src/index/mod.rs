@@ -1,5 +1,7 @@
 //! The index on disk: its fields, the document of a capability, its directory, and its writer.
 
+#[cfg(feature = "cluster")]
+mod cluster;
 mod directory;
 mod document;
 mod forward;
@@ -9,6 +11,8 @@ mod schema;
 mod shared;
 mod writer;
 
+#[cfg(feature = "cluster")]
+pub(crate) use cluster::{document_of, engine_term, time_field};
 pub(crate) use directory::{Generations, WriterLock};
 pub(crate) use document::NAME_WEIGHT;
 pub(crate) use document::site_number;
@@ -19,8 +23,10 @@ pub(crate) use forward::{
 pub(crate) use live::LiveTerms;
 pub(crate) use payload::Payload;
 pub use schema::SCHEMA_VERSION;
-#[cfg(test)]
+#[cfg(any(test, feature = "cluster"))]
 pub(crate) use schema::schema;
+#[cfg(feature = "cluster")]
+pub(crate) use schema::tokenizers;
 pub(crate) use schema::{Fields, RANKING_VERSION, REST_MARK, SUGGESTION_MARK, register_tokenizers};
 pub(crate) use shared::{Following, Shared};
 pub(crate) use writer::{Opened, Writer, open_for_writing};

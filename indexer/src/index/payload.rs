@@ -7,6 +7,7 @@ use store::FeedPosition;
 use tantivy::Index;
 
 use super::schema::SCHEMA_VERSION;
+use crate::config::Contents;
 use crate::error::IndexError;
 
 /// Written with every commit, as JSON.
@@ -18,11 +19,23 @@ pub(crate) struct Payload {
     /// Version of the operator's examples.
     #[serde(default)]
     pub(crate) examples: u64,
+    #[serde(default)]
+    pub(crate) contents: Contents,
 }
 
 impl Payload {
-    pub(crate) fn new(feed_id: String, position: FeedPosition, examples: u64) -> Self {
-        Self { schema_version: SCHEMA_VERSION, feed_id, position, examples }
+    pub(crate) fn new(feed_id: String, position: FeedPosition, examples: u64, contents: Contents) -> Self {
+        Self { schema_version: SCHEMA_VERSION, feed_id, position, examples, contents }
+    }
+
+    /// Fails if the index has other contents.
+    pub(crate) fn check_contents(&self, dir: &Path, needed: Contents) -> Result<(), IndexError> {
+        let dir = || dir.to_owned();
+        match (self.contents, needed) {
+            (Contents::Vocabulary, Contents::Capabilities) => Err(IndexError::OnCluster { dir: dir() }),
+            (Contents::Capabilities, Contents::Vocabulary) => Err(IndexError::NotOnCluster { dir: dir() }),
+            _ => Ok(()),
+        }
     }
 
     /// Reads the payload of the last commit; fails for another schema version.

@@ -8,7 +8,7 @@ use tantivy::Index;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
 };
-use tantivy::tokenizer::{RawTokenizer, TextAnalyzer, WhitespaceTokenizer};
+use tantivy::tokenizer::{RawTokenizer, TextAnalyzer, TokenizerManager, WhitespaceTokenizer};
 
 use crate::filter::FacetKey;
 
@@ -138,9 +138,21 @@ fn whole() -> TextOptions {
     TextOptions::default().set_indexing_options(indexing)
 }
 
+/// The tokenizers of texts and of columns.
+#[cfg(feature = "cluster")]
+pub(crate) fn tokenizers() -> (TokenizerManager, TokenizerManager) {
+    let (texts, columns) = (TokenizerManager::default(), TokenizerManager::default());
+    register(&texts, &columns);
+    (texts, columns)
+}
+
 /// Registers the tokenizers of the fields; needed each time an index is opened.
 pub(crate) fn register_tokenizers(index: &Index) {
-    index.tokenizers().register(TERMS_TOKENIZER, TextAnalyzer::from(WhitespaceTokenizer::default()));
-    index.tokenizers().register(WHOLE_TOKENIZER, TextAnalyzer::from(RawTokenizer::default()));
-    index.fast_field_tokenizer().register(WHOLE_TOKENIZER, TextAnalyzer::from(RawTokenizer::default()));
+    register(index.tokenizers(), index.fast_field_tokenizer());
+}
+
+fn register(texts: &TokenizerManager, columns: &TokenizerManager) {
+    texts.register(TERMS_TOKENIZER, TextAnalyzer::from(WhitespaceTokenizer::default()));
+    texts.register(WHOLE_TOKENIZER, TextAnalyzer::from(RawTokenizer::default()));
+    columns.register(WHOLE_TOKENIZER, TextAnalyzer::from(RawTokenizer::default()));
 }

@@ -13,11 +13,14 @@ use tantivy::indexer::LogMergePolicy;
 use tantivy::schema::Value as _;
 use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument, Term};
 
+#[cfg(feature = "cluster")]
+use super::cluster::ClusterWriter;
 use super::directory::Generations;
 use super::document::ManifestText;
 use super::payload::Payload;
 use super::schema::{Fields, register_tokenizers, schema};
 use super::shared::Shared;
+use crate::config::{Contents, IndexConfig};
 use crate::error::IndexError;
 use crate::examples::Examples;
 use crate::spam::{PublisherFacts, judge};
@@ -44,17 +47,18 @@ pub(crate) fn open_for_writing(
     generations: &Generations,
     feed_id: &str,
     head: FeedPosition,
-    examples: &Arc<Examples>,
+    config: &IndexConfig,
 ) -> Result<Opened, IndexError> {
     let dir = generations.dir().to_owned();
     let corrupt = |reason: String| IndexError::Corrupt { dir: dir.clone(), reason };
-    let index =
-        Index::open_in_dir(generations.current()?).map_err(|error| IndexError::opening(&dir, &error))?;
+    let path = generations.current()?;
+    let index = Index::open_in_dir(&path).map_err(|error| IndexError::opening(&dir, &error))?;
     let payload = Payload::read(&dir, &index)?;
+    payload.check_contents(&dir, config.contents())?;
     if payload.feed_id != feed_id || payload.position > head {
         return Err(IndexError::FeedOther { dir });
     }
-    if payload.examples != examples.version() {
+    if payload.examples != config.examples.version() {
         return Err(IndexError::ExamplesOther { dir });
     }
     // tantivy panics if a file is shorter than its footer
@@ -65,7 +69,16 @@ pub(crate) fn open_for_writing(
         return Err(corrupt(format!("{} is damaged", file.display())));
     }
     let fields = Fields::of(&index.schema()).map_err(|error| corrupt(error.to_string()))?;
-    let writer = Writer::new(&index, fields, feed_id, examples)?;
+    let writer = Writer::new(&index, fields, feed_id, config)?;
+    #[cfg(feature = "cluster")]
+    let writer = Writer {
+        cluster: config
+            .cluster
+            .as_ref()
+            .map(|cluster| ClusterWriter::open(cluster, &path, &index, fields))
+            .transpose()?,
+        ..writer
+    };
     Ok(Opened { writer, position: payload.position })
 }
 
@@ -75,27 +88,30 @@ pub(crate) struct Writer {
     fields: Fields,
     feed_id: String,
     examples: Arc<Examples>,
+    contents: Contents,
+    /// The engine that gets the capabilities; the index then has the vocabulary.
+    #[cfg(feature = "cluster")]
+    cluster: Option<ClusterWriter>,
 }
 
 impl Writer {
     /// Creates an empty index in an empty directory, committed at the beginning of the feed.
-    pub(crate) fn create(dir: &Path, feed_id: &str, examples: &Arc<Examples>) -> Result<Self, IndexError> {
+    pub(crate) fn create(dir: &Path, feed_id: &str, config: &IndexConfig) -> Result<Self, IndexError> {
         let schema = schema();
         let fields = Fields::of(&schema).map_err(IndexError::engine("create itself"))?;
         let settings = IndexSettings { docstore_blocksize: ROW_BLOCK_BYTES, ..IndexSettings::default() };
         let builder = Index::builder().schema(schema).settings(settings);
         let index = builder.create_in_dir(dir).map_err(IndexError::engine("create itself"))?;
-        let mut writer = Self::new(&index, fields, feed_id, examples)?;
+        let mut writer = Self::new(&index, fields, feed_id, config)?;
         writer.commit(FeedPosition::default())?;
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = &config.cluster {
+            writer.cluster = Some(ClusterWriter::create(cluster, dir, &index, fields)?);
+        }
         Ok(writer)
     }
 
-    fn new(
-        index: &Index,
-        fields: Fields,
-        feed_id: &str,
-        examples: &Arc<Examples>,
-    ) -> Result<Self, IndexError> {
+    fn new(index: &Index, fields: Fields, feed_id: &str, config: &IndexConfig) -> Result<Self, IndexError> {
         register_tokenizers(index);
         let inner = index
             .writer_with_num_threads(WRITER_THREADS, WRITER_MEMORY_BYTES)
@@ -103,14 +119,32 @@ impl Writer {
         let mut policy = LogMergePolicy::default();
         policy.set_del_docs_ratio_before_merge(DELETED_RATIO_MAX);
         inner.set_merge_policy(Box::new(policy));
-        Ok(Self { inner, fields, feed_id: feed_id.to_owned(), examples: Arc::clone(examples) })
+        Ok(Self {
+            inner,
+            fields,
+            feed_id: feed_id.to_owned(),
+            examples: Arc::clone(&config.examples),
+            contents: config.contents(),
+            #[cfg(feature = "cluster")]
+            cluster: None,
+        })
     }
 
     /// Replaces the capabilities whose leading declarations are in the manifest; returns their number.
     pub(crate) fn replace(&self, stored: &StoredManifest, shared: &Shared) -> Result<usize, IndexError> {
-        self.remove(&stored.manifest.id);
+        self.remove_all(std::slice::from_ref(&stored.manifest.id))?;
+        self.add_manifest(stored, shared)
+    }
+
+    /// Adds the capabilities of a manifest that the index does not have.
+    fn add_manifest(&self, stored: &StoredManifest, shared: &Shared) -> Result<usize, IndexError> {
         let documents = self.documents_of(stored, shared)?;
         let count = documents.len();
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = &self.cluster {
+            self.add(cluster.add(&stored.manifest.id, &documents)?.into_iter().collect())?;
+            return Ok(count);
+        }
         self.add(documents)?;
         Ok(count)
     }
@@ -128,6 +162,9 @@ impl Writer {
         for (capability, spam) in stored.manifest.capabilities.iter().zip(spam) {
             let document = text.document(&self.fields, capability, spam, shared)?;
             let Some((document, id)) = document else { continue };
+            // the documents of a vocabulary are those of manifests
+            #[cfg(feature = "cluster")]
+            let id = id.filter(|_| self.cluster.is_none());
             if let Some(id) = id {
                 self.inner.delete_term(Term::from_field_text(self.fields.id, id.as_str()));
             }
@@ -167,34 +204,56 @@ impl Writer {
         stored: &[StoredManifest],
         shared: &Shared,
     ) -> Result<usize, IndexError> {
-        let replace_share = |some: &[StoredManifest]| -> Result<usize, IndexError> {
-            some.iter().map(|stored| self.replace(stored, shared)).sum()
+        let ids: Vec<ManifestId> = stored.iter().map(|stored| stored.manifest.id.clone()).collect();
+        // before any of them is added, because a capability may move from one to another
+        self.remove_all(&ids)?;
+        let add_share = |some: &[StoredManifest]| -> Result<usize, IndexError> {
+            some.iter().map(|stored| self.add_manifest(stored, shared)).sum()
         };
         let share = stored.len().div_ceil(WRITER_THREADS).max(1);
         std::thread::scope(|scope| {
-            let replace_share = &replace_share;
+            let add_share = &add_share;
             let threads: Vec<_> =
-                stored.chunks(share).map(|some| scope.spawn(move || replace_share(some))).collect();
+                stored.chunks(share).map(|some| scope.spawn(move || add_share(some))).collect();
             let panicked = || Err(IndexError::engine("make documents")(tantivy::TantivyError::Poisoned));
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).sum()
         })
     }
 
-    pub(crate) fn remove(&self, manifest: &ManifestId) {
-        self.inner.delete_term(Term::from_field_text(self.fields.manifest, manifest.as_str()));
+    #[cfg_attr(
+        not(feature = "cluster"),
+        expect(clippy::unnecessary_wraps, reason = "only a call to a cluster fails")
+    )]
+    pub(crate) fn remove_all(&self, manifests: &[ManifestId]) -> Result<(), IndexError> {
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = &self.cluster {
+            cluster.remove_all(manifests)?;
+        }
+        for manifest in manifests {
+            self.inner.delete_term(Term::from_field_text(self.fields.manifest, manifest.as_str()));
+        }
+        Ok(())
     }
 
     /// Makes all changes since the last commit visible and durable, together with the position.
     pub(crate) fn commit(&mut self, position: FeedPosition) -> Result<(), IndexError> {
-        let payload = Payload::new(self.feed_id.clone(), position, self.examples.version());
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = &self.cluster {
+            cluster.commit()?;
+        }
+        let payload = Payload::new(self.feed_id.clone(), position, self.examples.version(), self.contents);
         let text = serde_json::to_string(&payload).map_err(IndexError::Row)?;
         let mut prepared = self.inner.prepare_commit().map_err(IndexError::engine("prepare a commit"))?;
         prepared.set_payload(&text);
         prepared.commit().map_err(IndexError::engine("commit"))?;
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = &self.cluster {
+            cluster.committed()?;
+        }
         Ok(())
     }
 
-    /// Number of capabilities in the last commit.
+    /// Number of documents in the last commit.
     pub(crate) fn documents(&self) -> Result<u64, IndexError> {
         let segments = self.inner.index().searchable_segment_metas();
         let segments = segments.map_err(IndexError::engine("count its documents"))?;

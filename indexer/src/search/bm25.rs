@@ -27,24 +27,30 @@ pub(crate) struct Statistics {
 /// The part of the denominator that depends on the length of a document, by its field norm id.
 type Lengths = Arc<[Score; 256]>;
 
-fn lengths(searcher: &Searcher, field: Field, documents: u64) -> tantivy::Result<Lengths> {
-    let tokens = searcher.total_num_tokens(field)?;
-    #[expect(clippy::cast_precision_loss, reason = "an average of lengths needs no more than f32")]
-    let average = tokens as f32 / documents.max(1) as f32;
+fn lengths(average: Score) -> Lengths {
     let mut lengths = [0.0; 256];
     for (id, length) in (0..=u8::MAX).zip(&mut lengths) {
         #[expect(clippy::cast_precision_loss, reason = "field norms are far more coarse")]
         let tokens = FieldNormReader::id_to_fieldnorm(id) as f32;
         *length = K1 * (1.0 - B + B * tokens / average);
     }
-    Ok(Arc::new(lengths))
+    Arc::new(lengths)
 }
 
 impl Statistics {
     pub(crate) fn of(searcher: &Searcher, fields: &Fields) -> tantivy::Result<Self> {
         let documents = searcher.total_num_docs()?;
-        let lengths = |field| lengths(searcher, field, documents);
-        Ok(Self { documents, all: lengths(fields.all)?, bigram: lengths(fields.bigram)? })
+        let average = |field: Field| -> tantivy::Result<Score> {
+            let tokens = searcher.total_num_tokens(field)?;
+            #[expect(clippy::cast_precision_loss, reason = "an average of lengths needs no more than f32")]
+            Ok(tokens as f32 / documents.max(1) as f32)
+        };
+        Ok(Self::given(documents, average(fields.all)?, average(fields.bigram)?))
+    }
+
+    /// The statistics of this many documents, with the mean numbers of terms of the fields `all` and `bigram`.
+    pub(super) fn given(documents: u64, all: Score, bigram: Score) -> Self {
+        Self { documents, all: lengths(all), bigram: lengths(bigram) }
     }
 
     pub(crate) fn documents(&self) -> u64 {

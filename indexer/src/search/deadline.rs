@@ -36,6 +36,13 @@ impl Deadline {
         if self.is_over() { Err(TantivyError::InternalError("out of time".to_owned())) } else { Ok(()) }
     }
 
+    /// The time that is left; zero after the deadline.
+    #[cfg(feature = "cluster")]
+    #[expect(clippy::disallowed_methods, reason = "a time limit needs the clock")]
+    pub(super) fn left(self) -> Duration {
+        self.until.map_or(self.time_max, |until| until.saturating_duration_since(Instant::now()))
+    }
+
     /// Runs a search. Any error after the deadline means that it took too long.
     pub(super) fn bound<T>(self, search: impl FnOnce() -> Result<T, SearchError>) -> Result<T, SearchError> {
         search().map_err(|error| if self.is_over() { self.error() } else { error })

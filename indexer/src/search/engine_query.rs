@@ -15,6 +15,7 @@ use super::executor::execute;
 use super::opened::OpenedIndex;
 use super::phrasings::parse_phrasings;
 use super::selection::{WINDOW, selecting};
+use super::source::Source;
 use crate::error::{IndexError, SearchError};
 use crate::query::{QueryTerm, Restriction, Role};
 use crate::request::SearchRequest;
@@ -35,7 +36,7 @@ pub struct EngineQuery {
 impl EngineQuery {
     /// The query of a request; `None` if it has no words, or filters by what is not in its documents.
     pub(super) fn of(opened: &OpenedIndex, request: &SearchRequest) -> Result<Option<Self>, SearchError> {
-        execute(opened, None, request, parse_phrasings(&request.phrasings)?, |executor| {
+        execute(Source::Local(opened), None, request, parse_phrasings(&request.phrasings)?, |executor| {
             let terms: Vec<&QueryTerm> = executor.query.plans.iter().flat_map(selecting).collect();
             if terms.is_empty() {
                 return Ok(None);

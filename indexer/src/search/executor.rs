@@ -8,6 +8,8 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use tantivy::DocAddress;
 
+#[cfg(feature = "cluster")]
+use super::cluster::Depth;
 use super::cursor::{Cursor, SEEN_MAX};
 use super::deadline::Deadline;
 use super::evidence::evidence;
@@ -15,11 +17,12 @@ use super::facets::{count_few, listed, most_frequent};
 use super::opened::OpenedIndex;
 use super::order::{Position, short_tie};
 use super::phrasings::{parse_phrasings, query_hash, replace_word};
-use super::plans::PlannedQuery;
+use super::plans::{LocalLookup, PlannedQuery};
 use super::rank::{Ranked, explained_terms};
 use super::retrieval::{Among, ColumnPage, CountedUnder, LocalRetrieval, Retrieval};
 use super::rows;
 use super::snippet::Highlighter;
+use super::source::Source;
 use super::spam_list;
 use super::term_scores::{TermScope, TermScores};
 use super::vector_search::VectorSearch;
@@ -51,26 +54,26 @@ const SIMILAR_CHARS_MAX: usize = 600;
 
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime, the closure any")]
 pub(super) fn search(
-    opened: &OpenedIndex,
+    source: Source<'_>,
     vectors: Option<&VectorSearch>,
     request: &SearchRequest,
 ) -> Result<SearchAnswer, SearchError> {
     let phrasings = parse_phrasings(&request.phrasings)?;
-    execute(opened, vectors, request, phrasings, |executor| executor.answer())
+    execute(source, vectors, request, phrasings, |executor| executor.answer())
 }
 
 /// Counts the relevant results of a search with words, or all results of a search without words.
 pub(super) fn explore(
-    opened: &OpenedIndex,
+    source: Source<'_>,
     request: &ExploreRequest,
 ) -> Result<Vec<FacetBuckets>, SearchError> {
     let search = SearchRequest {
         phrasings: request.phrasings.clone(),
         filters: request.filters.clone(),
-        limit: 1,
+        limit: 0,
         ..SearchRequest::default()
     };
-    execute(opened, None, &search, parse_phrasings(&search.phrasings)?, |executor| {
+    execute(source, None, &search, parse_phrasings(&search.phrasings)?, |executor| {
         if executor.query.plans.is_empty() && !executor.query.has_only_unsearchable_words() {
             return executor.count_all(&request.facets);
         }
@@ -84,54 +87,82 @@ pub(super) fn explore(
 /// Searches by the name and description of a capability, and excludes this capability.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime, the closure any")]
 pub(super) fn similar(
-    opened: &OpenedIndex,
+    source: Source<'_>,
     vectors: Option<&VectorSearch>,
     id: &CapabilityId,
     max: usize,
 ) -> Result<Option<Vec<Hit>>, SearchError> {
-    let Some(own) = rows::find(opened, id)? else { return Ok(None) };
+    let Some(own) = source.find(id)? else { return Ok(None) };
     let text = [own.name.as_str(), own.description.as_deref().unwrap_or_default()].join(". ");
     let text = text.chars().take(SIMILAR_CHARS_MAX).collect();
     let phrasing = ParsedQuery { text, ..ParsedQuery::default() };
     let request = SearchRequest { limit: max.saturating_add(1), ..SearchRequest::default() };
-    let answer = execute(opened, vectors, &request, vec![phrasing], |executor| executor.answer())?;
+    let answer = execute(source, vectors, &request, vec![phrasing], |executor| executor.answer())?;
     let others = answer.hits.into_iter().filter(|hit| hit.id != *id);
     Ok(Some(others.take(max).collect()))
 }
 
 /// Prepares a search and runs it within its time limit.
 pub(super) fn execute<T>(
-    opened: &OpenedIndex,
+    source: Source<'_>,
     vectors: Option<&VectorSearch>,
     request: &SearchRequest,
     phrasings: Vec<ParsedQuery>,
-    run: impl FnOnce(&SearchExecutor<'_>) -> Result<T, SearchError>,
+    run: impl Fn(&SearchExecutor<'_>) -> Result<T, SearchError>,
 ) -> Result<T, SearchError> {
     let deadline = Deadline::after(request.time_max);
     deadline.bound(|| {
         let query_hash = query_hash(request);
         let cursor = request.cursor.as_deref().map(|text| Cursor::read(text, query_hash)).transpose()?;
-        let query = PlannedQuery::of(opened, &request.filters, phrasings, deadline)?;
-        run(&SearchExecutor {
-            retrieval: &LocalRetrieval::of(opened, &query, deadline)?,
-            vectors,
-            request,
-            deadline,
-            limit: request.limit.clamp(1, LIMIT_MAX),
-            cursor: cursor.unwrap_or_default(),
-            query_hash,
-            query: &query,
-        })
+        let cursor = cursor.unwrap_or_default();
+        let limit = request.limit.clamp(1, LIMIT_MAX);
+        let executed = |dictionary: &OpenedIndex, retrieval: &dyn Retrieval, query: &PlannedQuery| {
+            let cursor = &cursor;
+            let of = SearchExecutor {
+                dictionary,
+                retrieval,
+                vectors,
+                request,
+                deadline,
+                limit,
+                cursor,
+                query_hash,
+                query,
+            };
+            run(&of)
+        };
+        match source {
+            Source::Local(opened) => {
+                let lookup = LocalLookup { opened, deadline };
+                let query = PlannedQuery::of(opened, &lookup, &request.filters, phrasings, deadline)?;
+                executed(opened, &LocalRetrieval::of(opened, &query, deadline)?, &query)
+            }
+            #[cfg(feature = "cluster")]
+            Source::Cluster(cluster) => {
+                let planned = cluster.plan(request, phrasings, deadline)?;
+                let has_words = !planned.query.plans.is_empty();
+                let depth = match request.limit {
+                    0 if !has_words => Depth::Counts,
+                    _ if has_words && !cursor.is_beyond => Depth::Window,
+                    _ => Depth::All,
+                };
+                cluster.retrieve(&planned, depth, deadline, |retrieval| {
+                    executed(cluster.vocabulary, retrieval, &planned.query)
+                })
+            }
+        }
     })
 }
 
 pub(super) struct SearchExecutor<'a> {
+    /// The index whose words are looked up.
+    dictionary: &'a OpenedIndex,
     retrieval: &'a dyn Retrieval,
     vectors: Option<&'a VectorSearch>,
     request: &'a SearchRequest,
     deadline: Deadline,
     limit: usize,
-    cursor: Cursor,
+    cursor: &'a Cursor,
     query_hash: u64,
     pub(super) query: &'a PlannedQuery,
 }
@@ -161,6 +192,7 @@ impl SearchExecutor<'_> {
         if !answer.nothing_good && !self.request.facets.is_empty() {
             answer.facets = self.facets(relevant.as_deref())?;
         }
+        answer.completeness = self.retrieval.completeness();
         Ok(answer)
     }
 
@@ -445,7 +477,7 @@ impl SearchExecutor<'_> {
         }
         for word in plan.words.iter().filter(|word| is_unknown_short(word)).take(SHORT_WORDS_MAX) {
             if let Some(replacement) =
-                short_replacement(&self.opened().searcher, &self.opened().fields, word)?
+                short_replacement(&self.dictionary.searcher, &self.dictionary.fields, word)?
             {
                 text = replace_word(&text, &word.text, &replacement);
             }

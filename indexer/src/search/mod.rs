@@ -7,6 +7,8 @@
 mod accumulate;
 mod admitted;
 mod bm25;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod columns;
 mod completions;
 mod conditions;
@@ -32,6 +34,7 @@ mod selection;
 mod site_counts;
 mod site_endpoints;
 mod snippet;
+mod source;
 mod spam_list;
 mod spam_sites;
 mod state;
@@ -52,7 +55,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use manifest::CapabilityId;
 
+#[cfg(feature = "cluster")]
+use self::cluster::ClusterSource;
 use crate::answer::{FacetBuckets, Hit, SearchAnswer, SpamSite, Suggestion};
+#[cfg(feature = "cluster")]
+use crate::cluster::Cluster;
+use crate::config::{Contents, IndexConfig};
 use crate::error::{IndexError, SearchError};
 use crate::index::Generations;
 use crate::lexicon::WordWeights;
@@ -64,6 +72,7 @@ pub use engine_query::EngineQuery;
 pub use listing::ListedCapability;
 pub use opened::IndexGeneration;
 use opened::OpenedIndex;
+use source::Source;
 use state::SearchState;
 
 /// Searches an index. Cheap to clone; all clones see the same commit.
@@ -75,6 +84,9 @@ pub struct Searcher {
 struct Inner {
     generations: Generations,
     embedder: Option<Arc<QueryEmbedder>>,
+    /// The engine that has the documents; the state is then that of its vocabulary.
+    #[cfg(feature = "cluster")]
+    cluster: Option<Cluster>,
     /// Replaced as a whole, so that commit, vectors and generation are always consistent.
     state: RwLock<Arc<SearchState>>,
     /// Held while the next state is prepared; searches do not wait for it.
@@ -101,9 +113,50 @@ impl Searcher {
     ) -> Result<Self, IndexError> {
         let generations = Generations::new(dir);
         let embedder = embedder.map(|embedder| Arc::new(QueryEmbedder::new(embedder)));
-        let opened = OpenedIndex::open(&generations, word_weights)?;
+        let opened = OpenedIndex::open(&generations, Contents::Capabilities, word_weights)?;
         let state = RwLock::new(Arc::new(SearchState::first(dir, opened, embedder.as_ref())));
-        Ok(Self { inner: Arc::new(Inner { generations, embedder, state, reloading: Mutex::default() }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                generations,
+                embedder,
+                #[cfg(feature = "cluster")]
+                cluster: None,
+                state,
+                reloading: Mutex::default(),
+            }),
+        })
+    }
+
+    /// Opens the index of a configuration, on this machine or on a cluster, with the built-in word weights and without vectors.
+    pub fn of(config: &IndexConfig) -> Result<Self, IndexError> {
+        Self::open_configured(config, &WordWeights::built_in(), None)
+    }
+
+    /// Opens the index of a configuration, on this machine or on a cluster.
+    pub fn open_configured(
+        config: &IndexConfig,
+        word_weights: &Arc<WordWeights>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Result<Self, IndexError> {
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = &config.cluster {
+            return Self::over_cluster(&config.dir, word_weights, cluster.clone());
+        }
+        Self::open_with(&config.dir, word_weights, embedder)
+    }
+
+    /// Opens the vocabulary of a cluster below a directory. Searches use no vectors.
+    #[cfg(feature = "cluster")]
+    pub fn over_cluster(
+        dir: &Path,
+        word_weights: &Arc<WordWeights>,
+        cluster: Cluster,
+    ) -> Result<Self, IndexError> {
+        let generations = Generations::new(dir);
+        let opened = OpenedIndex::open(&generations, Contents::Vocabulary, word_weights)?;
+        let state = RwLock::new(Arc::new(SearchState::first(dir, opened, None)));
+        let (embedder, cluster, reloading) = (None, Some(cluster), Mutex::default());
+        Ok(Self { inner: Arc::new(Inner { generations, embedder, cluster, state, reloading }) })
     }
 
     /// Opens a newer commit, generation or file of vectors if there is one. True if searches now use it.
@@ -133,7 +186,7 @@ impl Searcher {
         Err(IndexError::FeedOther { dir: self.inner.generations.dir().to_owned() })
     }
 
-    /// Capabilities in the index.
+    /// Capabilities in the index; of a cluster, manifests in its vocabulary.
     pub fn capabilities(&self) -> u64 {
         self.state().opened.searcher.num_docs()
     }
@@ -141,12 +194,12 @@ impl Searcher {
     /// Blocking: reads files and computes.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchAnswer, SearchError> {
         let state = self.state();
-        executor::search(&state.opened, state.vectors(), request)
+        executor::search(self.source(&state), state.vectors(), request)
     }
 
     /// Counts the results of a search by each facet. Blocking.
     pub fn explore(&self, request: &ExploreRequest) -> Result<Vec<FacetBuckets>, SearchError> {
-        executor::explore(&self.state().opened, request)
+        executor::explore(self.source(&self.state()), request)
     }
 
     /// The selection of a search as a query of tantivy: for benchmarks.
@@ -156,12 +209,12 @@ impl Searcher {
     }
 
     pub fn find(&self, id: &CapabilityId) -> Result<Option<Hit>, IndexError> {
-        rows::find(&self.state().opened, id)
+        self.source(&self.state()).find(id)
     }
 
     /// Those of some identifiers that a capability of their publisher has, in any case. Blocking.
     pub fn held_among(&self, identifiers: &[String]) -> Result<HashSet<String>, IndexError> {
-        rows::held_among(&self.state().opened, identifiers)
+        self.source(&self.state()).held_among(identifiers)
     }
 
     /// The most frequent completions of a prefix, within the time of a search.
@@ -172,12 +225,21 @@ impl Searcher {
     /// Capabilities with a similar description; `None` if the index does not have this one.
     pub fn similar(&self, id: &CapabilityId, max: usize) -> Result<Option<Vec<Hit>>, SearchError> {
         let state = self.state();
-        executor::similar(&state.opened, state.vectors(), id, max)
+        executor::similar(self.source(&state), state.vectors(), id, max)
     }
 
     /// The sites that rank lower because they are spam, sorted by name, at most `max`. Blocking.
     pub fn spam(&self, max: usize) -> Result<Vec<SpamSite>, SearchError> {
-        Ok(spam_list::list(&self.state().opened, max)?)
+        Ok(self.source(&self.state()).spam(max)?)
+    }
+
+    #[cfg_attr(not(feature = "cluster"), expect(clippy::unused_self, reason = "the cluster is in self"))]
+    fn source<'a>(&'a self, state: &'a SearchState) -> Source<'a> {
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = &self.inner.cluster {
+            return Source::Cluster(ClusterSource::of(cluster, &state.opened));
+        }
+        Source::Local(&state.opened)
     }
 
     /// Capabilities that are not spam and not of the sites `without`, at most `max`. Blocking.

@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use store::FeedPosition;
+#[cfg(feature = "cluster")]
+use tantivy::TantivyDocument;
+#[cfg(feature = "cluster")]
+use tantivy::directory::RamDirectory;
 use tantivy::{DocAddress, Index, IndexReader, ReloadPolicy, SegmentReader};
 
 use super::bm25::Statistics;
@@ -12,17 +16,25 @@ use super::columns::Columns;
 use super::completions::Suggestions;
 use super::site_endpoints::SiteEndpoints;
 use super::spam_sites::SpamSites;
+#[cfg(feature = "cluster")]
+use super::term_cache::Frequencies;
 use super::term_cache::{TermCache, TermLocations};
 use super::warm::{read_ahead, warm};
 use crate::analysis::Stemming;
+use crate::config::Contents;
 use crate::error::IndexError;
 use crate::filter::FacetKey;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
+#[cfg(feature = "cluster")]
+use crate::index::{schema, tokenizers};
 use crate::lexicon::WordWeights;
 use crate::query::{QueryTerm, Role};
 
 /// Maximum number of language tags read per segment, because publishers may declare any text as a language.
 const LANGUAGE_TAGS_MAX: usize = 1_000;
+/// Determines the first size of the hash table of an index in memory, which grows with its terms.
+#[cfg(feature = "cluster")]
+const IN_MEMORY_BYTES: usize = 4 << 20;
 /// Maximum number of attempts at opening an index while the writer commits or swaps it.
 const ATTEMPTS_MAX: u32 = 5;
 
@@ -40,6 +52,7 @@ pub struct IndexGeneration {
 /// All data that a search reads; immutable.
 pub(crate) struct OpenedIndex {
     path: PathBuf,
+    contents: Contents,
     index: Index,
     reader: IndexReader,
     pub(crate) searcher: tantivy::Searcher,
@@ -54,19 +67,20 @@ pub(crate) struct OpenedIndex {
     pub(crate) languages: Vec<Stemming>,
     /// One entry for each segment.
     pub(crate) columns: Vec<Arc<Columns>>,
-    pub(super) site_endpoints: SiteEndpoints,
-    pub(super) spam_sites: SpamSites,
+    pub(super) site_endpoints: Arc<SiteEndpoints>,
+    pub(super) spam_sites: Arc<SpamSites>,
 }
 
 impl OpenedIndex {
     pub(crate) fn open(
         generations: &Generations,
+        contents: Contents,
         word_weights: &Arc<WordWeights>,
     ) -> Result<Self, IndexError> {
         let mut last = None;
         for _ in 0..ATTEMPTS_MAX {
             let path = generations.current()?;
-            match Self::open_path(generations.dir(), &path, word_weights) {
+            match Self::open_path(generations.dir(), &path, contents, word_weights) {
                 Ok(opened) => return Ok(opened),
                 Err(error @ IndexError::SchemaOther { .. }) => return Err(error),
                 Err(error) if path == generations.current()? => last = Some(error),
@@ -76,13 +90,19 @@ impl OpenedIndex {
         Err(last.unwrap_or_else(|| IndexError::Missing { dir: generations.dir().to_owned() }))
     }
 
-    fn open_path(dir: &Path, path: &Path, word_weights: &Arc<WordWeights>) -> Result<Self, IndexError> {
+    fn open_path(
+        dir: &Path,
+        path: &Path,
+        contents: Contents,
+        word_weights: &Arc<WordWeights>,
+    ) -> Result<Self, IndexError> {
         let corrupt = |reason: String| IndexError::Corrupt { dir: dir.to_owned(), reason };
         let open = || {
             let index = Index::open_in_dir(path).map_err(|error| IndexError::opening(dir, &error))?;
             let payload = Payload::read(dir, &index)?;
+            payload.check_contents(dir, contents)?;
             let opstamp = opstamp(&index)?;
-            Self::first(path, index, generation(payload, opstamp), word_weights)
+            Self::first(path, index, (contents, generation(payload, opstamp)), word_weights)
                 .map_err(|error| IndexError::opening(dir, &error))
         };
         // tantivy panics if a file is shorter than its footer
@@ -92,7 +112,7 @@ impl OpenedIndex {
     fn first(
         path: &Path,
         index: Index,
-        generation: IndexGeneration,
+        (contents, generation): (Contents, IndexGeneration),
         word_weights: &Arc<WordWeights>,
     ) -> tantivy::Result<Self> {
         register_tokenizers(&index);
@@ -107,10 +127,11 @@ impl OpenedIndex {
             words: TermCache::of(fields.all),
             bigrams: TermCache::of(fields.bigram),
             languages: languages(&searcher, &fields)?,
-            site_endpoints: SiteEndpoints::of(&searcher, &fields, &columns)?,
-            spam_sites: SpamSites::of(&searcher, &columns, (&SpamSites::default(), &[]))?,
+            site_endpoints: Arc::new(SiteEndpoints::of(&searcher, &fields, &columns)?),
+            spam_sites: Arc::new(SpamSites::of(&searcher, &columns, (&SpamSites::default(), &[]))?),
             columns,
             path: path.to_owned(),
+            contents,
             word_weights: Arc::clone(word_weights),
             index,
             reader,
@@ -123,7 +144,7 @@ impl OpenedIndex {
     /// The newer commit or generation, if there is one.
     pub(crate) fn newer(&self, generations: &Generations) -> Result<Option<Self>, IndexError> {
         if generations.current()? != self.path {
-            return Self::open(generations, &self.word_weights).map(Some);
+            return Self::open(generations, self.contents, &self.word_weights).map(Some);
         }
         if opstamp(&self.index)? == self.generation.opstamp {
             return Ok(None);
@@ -151,10 +172,11 @@ impl OpenedIndex {
             words: TermCache::of(fields.all),
             bigrams: TermCache::of(fields.bigram),
             languages: languages(&searcher, &fields)?,
-            site_endpoints: SiteEndpoints::of(&searcher, &fields, &columns)?,
-            spam_sites: SpamSites::of(&searcher, &columns, (&self.spam_sites, &self.columns))?,
+            site_endpoints: Arc::new(SiteEndpoints::of(&searcher, &fields, &columns)?),
+            spam_sites: Arc::new(SpamSites::of(&searcher, &columns, (&self.spam_sites, &self.columns))?),
             columns,
             path: self.path.clone(),
+            contents: self.contents,
             word_weights: Arc::clone(&self.word_weights),
             index: self.index.clone(),
             reader: self.reader.clone(),
@@ -162,6 +184,44 @@ impl OpenedIndex {
             fields,
             generation,
         })
+    }
+
+    /// An index in memory with some documents of a cluster. This is the vocabulary of the cluster, which has the facts of sites;
+    /// `statistics` and `frequencies` are those of the whole cluster.
+    #[cfg(feature = "cluster")]
+    pub(super) fn of_documents(
+        &self,
+        documents: Vec<TantivyDocument>,
+        statistics: Statistics,
+        frequencies: &Frequencies,
+    ) -> tantivy::Result<Self> {
+        let index = in_memory(documents)?;
+        let reader: IndexReader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let (searcher, fields) = (reader.searcher(), self.fields);
+        Ok(Self {
+            suggestions: Suggestions::default(),
+            words: TermCache::with_frequencies(&searcher, fields.all, &frequencies.words)?,
+            bigrams: TermCache::with_frequencies(&searcher, fields.bigram, &frequencies.bigrams)?,
+            languages: self.languages.clone(),
+            site_endpoints: Arc::new(self.site_endpoints.of_other_documents(&searcher, &fields)?),
+            spam_sites: Arc::clone(&self.spam_sites),
+            columns: Columns::of(&searcher, &fields, &[])?,
+            path: self.path.clone(),
+            contents: self.contents,
+            word_weights: Arc::clone(&self.word_weights),
+            generation: self.generation.clone(),
+            statistics,
+            index,
+            reader,
+            searcher,
+            fields,
+        })
+    }
+
+    /// The directory of the generation.
+    #[cfg(feature = "cluster")]
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Every segment with its columns.
@@ -185,6 +245,18 @@ impl OpenedIndex {
     }
 }
 
+/// An index in memory, with one segment.
+#[cfg(feature = "cluster")]
+fn in_memory(documents: Vec<TantivyDocument>) -> tantivy::Result<Index> {
+    let (terms, values) = tokenizers();
+    let builder = Index::builder().schema(schema()).tokenizers(terms).fast_field_tokenizers(values);
+    let mut writer = builder.single_segment_index_writer(RamDirectory::create(), IN_MEMORY_BYTES)?;
+    for document in documents {
+        writer.add_document(document)?;
+    }
+    writer.finalize()
+}
+
 /// The stemmings of the languages of an index, except English.
 fn languages(searcher: &tantivy::Searcher, fields: &Fields) -> tantivy::Result<Vec<Stemming>> {
     let mut found = Vec::new();
@@ -203,7 +275,7 @@ fn languages(searcher: &tantivy::Searcher, fields: &Fields) -> tantivy::Result<V
 }
 
 fn generation(payload: Payload, opstamp: u64) -> IndexGeneration {
-    let Payload { schema_version, feed_id, position, examples: _ } = payload;
+    let Payload { schema_version, feed_id, position, examples: _, contents: _ } = payload;
     IndexGeneration { feed_id, position, opstamp, schema_version, vectors: 0 }
 }
 

@@ -2,11 +2,11 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::admitted::Admitted;
 use super::conditions::{Conditions, exclusion, phrase};
 use super::deadline::Deadline;
 use super::opened::OpenedIndex;
-use crate::error::{IndexError, SearchError};
+use super::plans::Lookup;
+use crate::error::SearchError;
 use crate::filter::Filters;
 use crate::query::{PHRASINGS_MAX, ParsedQuery, Phrase, QUERY_BYTES_MAX, parse, restrictions};
 use crate::request::SearchRequest;
@@ -22,41 +22,39 @@ pub(super) fn parse_phrasings(phrasings: &[String]) -> Result<Vec<ParsedQuery>, 
 }
 
 pub(super) fn conditions(
-    opened: &OpenedIndex,
+    dictionary: &OpenedIndex,
+    lookup: &dyn Lookup,
     filters: &Filters,
     phrasings: &[ParsedQuery],
     deadline: Deadline,
 ) -> Result<Conditions, SearchError> {
-    let (searcher, fields) = (&opened.searcher, &opened.fields);
+    let (searcher, fields) = (&dictionary.searcher, &dictionary.fields);
     let mut parts = restrictions(searcher, fields, filters, || deadline.check())?;
     for phrasing in phrasings {
         parts.extend(restrictions(searcher, fields, &phrasing.filters, || deadline.check())?);
     }
     let excluded = phrasings.iter().flat_map(|phrasing| &phrasing.excluded);
-    let excluded = excluded.filter_map(|text| exclusion(opened, text)).collect();
+    let excluded = excluded.filter_map(|text| exclusion(dictionary, text)).collect();
     let mut conditions = Conditions { filters: parts, excluded, ..Conditions::default() };
     // Several phrasings are alternatives, so no phrase is required.
     if let [only] = phrasings {
-        add_phrases(opened, &mut conditions, &only.phrases, deadline)?;
+        add_phrases(dictionary, lookup, &mut conditions, &only.phrases)?;
     }
     Ok(conditions)
 }
 
 /// Adds all strict phrases, and the other phrases that occur in a document.
 fn add_phrases(
-    opened: &OpenedIndex,
+    dictionary: &OpenedIndex,
+    lookup: &dyn Lookup,
     conditions: &mut Conditions,
     phrases: &[Phrase],
-    deadline: Deadline,
-) -> Result<(), IndexError> {
+) -> Result<(), SearchError> {
     for quoted in phrases {
-        let Some(condition) = phrase(opened, quoted.text()) else { continue };
+        let Some(condition) = phrase(dictionary, quoted.text()) else { continue };
         conditions.required.push(condition);
-        if matches!(quoted, Phrase::IfPresent(_)) {
-            let admitted = Admitted::of(opened, conditions, None, || deadline.tantivy_check());
-            if !admitted.map_err(IndexError::engine("look a phrase up"))?.has_any(opened) {
-                conditions.required.pop();
-            }
+        if matches!(quoted, Phrase::IfPresent(_)) && !lookup.has_any(conditions)? {
+            conditions.required.pop();
         }
     }
     Ok(())

@@ -19,6 +19,7 @@ use super::order::{PageByColumn, PageByScore, Position};
 use super::plans::PlannedQuery;
 use super::selection::{select, selecting};
 use super::term_bits::sets_of;
+use crate::answer::Completeness;
 use crate::error::{IndexError, SearchError};
 use crate::filter::FacetKey;
 use crate::request::Sort;
@@ -88,6 +89,9 @@ pub(super) trait Retrieval {
         under: CountedUnder,
         among: Among<'_>,
     ) -> Result<Vec<Counts>, SearchError>;
+
+    /// How complete the results and counts so far are.
+    fn completeness(&self) -> Completeness;
 }
 
 /// Retrieval from a commit of an index on this machine. All counts are exact.
@@ -188,5 +192,9 @@ impl Retrieval for LocalRetrieval<'_> {
             CountedUnder::OtherFilters => counter.under_other_filters(keys),
         };
         Ok(counts.map_err(IndexError::engine("count facets"))?)
+    }
+
+    fn completeness(&self) -> Completeness {
+        Completeness::default()
     }
 }

@@ -23,7 +23,7 @@ type ByProtocol<T> = [T; AGENT_PROTOCOLS.len()];
 
 pub(super) struct SiteEndpoints {
     /// The sites that declare an endpoint at their domain.
-    sites: ByProtocol<Sites>,
+    sites: Arc<ByProtocol<Sites>>,
     /// The documents of each segment that declare an endpoint at another host.
     at_hosts: Vec<ByProtocol<FixedBitSet>>,
 }
@@ -35,23 +35,20 @@ impl SiteEndpoints {
         fields: &Fields,
         columns: &[Arc<Columns>],
     ) -> tantivy::Result<Self> {
-        let mut endpoints = Self { sites: Default::default(), at_hosts: Vec::new() };
+        let mut sites = ByProtocol::<Sites>::default();
         for (segment, columns) in searcher.segment_readers().iter().zip(columns) {
-            let published_by = |publisher: Publisher| with_term(segment, fields.speaker, publisher.as_str());
-            let [own, of_hosts] = [published_by(Publisher::Site)?, published_by(Publisher::Host)?];
-            let mut at_hosts: ByProtocol<FixedBitSet> = std::array::from_fn(|_| of_hosts.clone());
-            for ((protocol, sites), at_hosts) in
-                AGENT_PROTOCOLS.iter().zip(&mut endpoints.sites).zip(&mut at_hosts)
-            {
-                let declaring = with_term(segment, fields.facet(FacetKey::AgentEndpoint), protocol.as_str())?;
-                at_hosts.intersect_with(&declaring);
-                let mut at_domain = declaring;
-                at_domain.intersect_with(&own);
-                sites.extend(sites_of(&at_domain, segment, columns));
+            let at_domains = declared_by(segment, fields, Publisher::Site)?;
+            for (at_domain, sites) in at_domains.iter().zip(&mut sites) {
+                sites.extend(sites_of(at_domain, segment, columns));
             }
-            endpoints.at_hosts.push(at_hosts);
         }
-        Ok(endpoints)
+        Ok(Self { sites: Arc::new(sites), at_hosts: at_hosts(searcher, fields)? })
+    }
+
+    /// The endpoints of other documents of the same sites.
+    #[cfg(feature = "cluster")]
+    pub(super) fn of_other_documents(&self, searcher: &Searcher, fields: &Fields) -> tantivy::Result<Self> {
+        Ok(Self { sites: Arc::clone(&self.sites), at_hosts: at_hosts(searcher, fields)? })
     }
 
     /// The protocols of a document of a site, which is named by the hash of its name.
@@ -60,10 +57,31 @@ impl SiteEndpoints {
         let declares = move |protocol: usize| {
             at_hosts.is_some_and(|at_hosts| at_hosts[protocol].contains(at.doc_id as usize))
         };
-        let all = AGENT_PROTOCOLS.iter().zip(&self.sites).enumerate();
+        let all = AGENT_PROTOCOLS.iter().zip(&*self.sites).enumerate();
         let found = all.filter(move |(index, (_, sites))| sites.contains(&site) || declares(*index));
         found.map(|(_, (protocol, _))| *protocol)
     }
+}
+
+/// The documents of each segment that declare an endpoint at another host than their domain.
+fn at_hosts(searcher: &Searcher, fields: &Fields) -> tantivy::Result<Vec<ByProtocol<FixedBitSet>>> {
+    let segments = searcher.segment_readers().iter();
+    segments.map(|segment| declared_by(segment, fields, Publisher::Host)).collect()
+}
+
+/// The documents of a segment that declare an endpoint and have this publisher, including deleted ones.
+fn declared_by(
+    segment: &SegmentReader,
+    fields: &Fields,
+    publisher: Publisher,
+) -> tantivy::Result<ByProtocol<FixedBitSet>> {
+    let of_publisher = with_term(segment, fields.speaker, publisher.as_str())?;
+    let mut found = ByProtocol::<FixedBitSet>::default();
+    for (protocol, found) in AGENT_PROTOCOLS.iter().zip(&mut found) {
+        *found = with_term(segment, fields.facet(FacetKey::AgentEndpoint), protocol.as_str())?;
+        found.intersect_with(&of_publisher);
+    }
+    Ok(found)
 }
 
 /// The documents of a segment with a term, including deleted ones.

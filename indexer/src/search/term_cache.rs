@@ -38,6 +38,14 @@ impl TermLocations {
     }
 }
 
+/// Document frequencies in a whole cluster.
+#[cfg(feature = "cluster")]
+#[derive(Debug, Default)]
+pub(crate) struct Frequencies {
+    pub(crate) words: FxHashMap<String, u64>,
+    pub(crate) bigrams: FxHashMap<String, u64>,
+}
+
 /// The terms of one field.
 #[derive(Debug)]
 pub(crate) struct TermCache {
@@ -48,6 +56,21 @@ pub(crate) struct TermCache {
 impl TermCache {
     pub(crate) fn of(field: Field) -> Self {
         Self { field, cached: RwLock::default() }
+    }
+
+    /// Terms with frequencies of more documents than the index has.
+    #[cfg(feature = "cluster")]
+    pub(super) fn with_frequencies(
+        searcher: &Searcher,
+        field: Field,
+        frequencies: &FxHashMap<String, u64>,
+    ) -> tantivy::Result<Self> {
+        let term = |(text, frequency): (&String, &u64)| -> tantivy::Result<_> {
+            let found = TermLocations::look_up(searcher, field, text)?;
+            Ok((text.clone(), Arc::new(TermLocations { frequency: *frequency, ..found })))
+        };
+        let cached = frequencies.iter().map(term).collect::<tantivy::Result<_>>()?;
+        Ok(Self { field, cached: RwLock::new(cached) })
     }
 
     /// The frequency of each term; 0 for `None`.

@@ -2,6 +2,7 @@
 //! makes its own searcher.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use indexer::{
@@ -55,8 +56,10 @@ pub(crate) fn web() -> Vec<StoredManifest> {
     vec![airline, hotel, clinic, bank]
 }
 
+/// A request with time for a busy machine.
 pub(crate) fn request(query: &str) -> SearchRequest {
-    SearchRequest { phrasings: vec![query.to_owned()], ..SearchRequest::default() }
+    let time_max = Duration::from_mins(2);
+    SearchRequest { phrasings: vec![query.to_owned()], time_max, ..SearchRequest::default() }
 }
 
 pub(crate) fn names(answer: &SearchAnswer) -> Vec<&str> {
@@ -404,14 +407,14 @@ fn paging_returns_every_hit_once_in_every_order() {
             }
         }
     }
-    let browse = walk(&searcher, SearchRequest { limit: 100, ..SearchRequest::default() }, |_| {});
+    let browse = walk(&searcher, SearchRequest { limit: 100, ..request("") }, |_| {});
     assert_eq!(browse.into_iter().collect::<HashSet<_>>().len(), 300);
 }
 
 #[test]
 fn paging_by_name_is_sorted() {
     let (_dir, searcher) = searcher(&web());
-    let request = SearchRequest { sort: Sort::Name, limit: 2, ..SearchRequest::default() };
+    let request = SearchRequest { sort: Sort::Name, limit: 2, ..request("") };
     let found = walk(&searcher, request, |_| {});
     let expected =
         ["book_seat", "cancel_booking", "getFlightStatus", "reschedule", "reserve_room", "transfer"];
@@ -422,7 +425,7 @@ fn paging_by_name_is_sorted() {
 fn pages_of_every_size_have_the_same_order() {
     let (_dir, searcher) = searcher(&many());
     for sort in [Sort::Name, Sort::Updated, Sort::FirstSeen] {
-        let by = |limit| walk(&searcher, SearchRequest { sort, limit, ..SearchRequest::default() }, |_| {});
+        let by = |limit| walk(&searcher, SearchRequest { sort, limit, ..request("") }, |_| {});
         let whole = by(100);
         assert_eq!(by(3), whole, "{sort}");
     }

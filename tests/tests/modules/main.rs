@@ -16,9 +16,10 @@ use source::{Crate, Segments};
 const CYCLE_FILES_MAX: usize = 10;
 
 /// Crates by directory.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "api",
     "crates/agentdex",
+    "crates/cluster",
     "crates/egress",
     "crates/embedder",
     "crates/manifest",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use indexer::cli::Settings;
-use indexer::{IndexError, Searcher};
+use indexer::{IndexConfig, IndexError, Searcher};
 use manifest::Host;
 use store::{DatabaseUrl, Store, StoreError};
 use tokio::time::{Instant, timeout};
@@ -61,7 +61,7 @@ pub(super) async fn all(
         findings.push(disk(&settings.data_dir, machine::free_bytes(&settings.data_dir)));
     }
     if is_wanted(Subject::Index) {
-        findings.push(index(&settings.index.dir, store.as_ref(), &crawl.command).await);
+        findings.push(index(&settings.index, store.as_ref(), &crawl.command).await);
     }
     if let Some(store) = store {
         store.close().await;
@@ -282,10 +282,10 @@ fn disk(dir: &Path, room: std::io::Result<u64>) -> Finding {
 /// How to replace an index. A running indexer holds its lock.
 const REBUILD: &str = "stop the indexer or agentdex that writes it, and run `indexer rebuild`: it makes a new one from the database, and an API continues to answer";
 
-async fn index(dir: &Path, store: Option<&Store>, crawl_command: &str) -> Finding {
+async fn index(config: &IndexConfig, store: Option<&Store>, crawl_command: &str) -> Finding {
     let opened = tokio::task::spawn_blocking({
-        let dir = dir.to_owned();
-        move || Searcher::open(&dir)
+        let config = config.clone();
+        move || Searcher::of(&config)
     });
     let searcher = match opened.await {
         Ok(Ok(searcher)) => searcher,
@@ -455,19 +455,18 @@ mod tests {
     async fn an_index_is_doubtful_if_missing_and_bad_for_another_feed() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open_in_data_dir(dir.path()).await.unwrap();
-        let index_dir = dir.path().join("index");
-        let missing = index(&index_dir, Some(&store), COMMAND).await;
+        let config = IndexConfig::at(dir.path().join("index"));
+        let missing = index(&config, Some(&store), COMMAND).await;
         assert_eq!(missing.health, Health::Doubtful, "{missing:?}");
         assert!(missing.advice.is_some_and(|advice| advice.starts_with("`indexer rebuild` builds it")));
         assert!(!missing.found.contains("indexer"), "{}", missing.found);
-        let without_database = index(&index_dir, None, COMMAND).await;
+        let without_database = index(&config, None, COMMAND).await;
         assert_eq!(without_database.advice.as_deref(), Some("see database"));
-        let config = indexer::IndexConfig::at(index_dir.clone());
-        indexer::follow::rebuild(store.clone(), config).await.unwrap();
-        assert_eq!(index(&index_dir, Some(&store), COMMAND).await.health, Health::Good);
+        indexer::follow::rebuild(store.clone(), config.clone()).await.unwrap();
+        assert_eq!(index(&config, Some(&store), COMMAND).await.health, Health::Good);
         let other = tempfile::tempdir().unwrap();
         let other = Store::open_in_data_dir(other.path()).await.unwrap();
-        let finding = index(&index_dir, Some(&other), COMMAND).await;
+        let finding = index(&config, Some(&other), COMMAND).await;
         assert_eq!(finding.health, Health::Bad, "{finding:?}");
         assert!(clock(Some(&store)).await.found.contains("from the database's clock"));
     }

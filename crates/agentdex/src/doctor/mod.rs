@@ -148,7 +148,8 @@ fn resolve(args: &DoctorArgs, shared: &SharedFlags, crawl: &CrawlFlags) -> anyho
     let obstacles = crate::configuration::check(shared, crawl)?.obstacles;
     let (shared_flags, index_dir) = (shared.clone(), args.index_dir.clone());
     let reader = ReaderFlags { shared: shared_flags, index_dir, ..ReaderFlags::default() };
-    let settings = reader.settings()?;
+    let mut settings = reader.settings()?;
+    settings.open_cluster()?;
     let api = ApiSettings { index_from: args.index_from.clone(), ..ApiSettings::default() };
     let locations = SnapshotLocations {
         publish: args.publish.clone().or_else(|| settings.publish.clone()),

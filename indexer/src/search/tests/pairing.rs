@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::executor::execute;
 use super::super::phrasings::parse_phrasings;
+use super::super::source::Source;
 use super::sample_index::opened;
 use crate::request::SearchRequest;
 
@@ -17,7 +18,8 @@ fn a_document_without_traits_does_not_shift_other_scores() {
     let mut opened = opened(dir.path(), 400);
     let request = SearchRequest { phrasings: vec!["hotel room".to_owned()], ..SearchRequest::default() };
     let phrasings = || parse_phrasings(&request.phrasings).unwrap();
-    let whole = execute(&opened, None, &request, phrasings(), |search| search.window()).unwrap();
+    let whole =
+        execute(Source::Local(&opened), None, &request, phrasings(), |search| search.window()).unwrap();
 
     // in every segment, because documents spread over segments differently in each run
     for columns in &mut opened.columns {
@@ -25,7 +27,8 @@ fn a_document_without_traits_does_not_shift_other_scores() {
         traits.truncate(traits.len() / 4 * 3);
     }
 
-    let window = execute(&opened, None, &request, phrasings(), |search| search.window()).unwrap();
+    let window =
+        execute(Source::Local(&opened), None, &request, phrasings(), |search| search.window()).unwrap();
     let mut compared = 0;
     for hit in &window.ranked {
         let mut known = whole.ranked.iter();

@@ -1,13 +1,13 @@
 //! An index of generated documents.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use manifest::{ManifestId, ManifestUrl};
 use store::FeedPosition;
 use tantivy::{TantivyDocument, Term};
 
 use super::super::opened::OpenedIndex;
+use crate::config::{Contents, IndexConfig};
 use crate::filter::FacetKey;
 use crate::index::{Fields, Generations, SUGGESTION_MARK, Writer, schema};
 use crate::lexicon::WordWeights;
@@ -79,19 +79,18 @@ fn document(fields: &Fields, number: u64) -> TantivyDocument {
 pub(crate) fn opened(dir: &Path, count: u64) -> OpenedIndex {
     let generations = Generations::new(dir);
     let path = generations.prepare_next().unwrap();
-    let mut writer = Writer::create(&path, "feed", &Arc::default()).unwrap();
+    let mut writer = Writer::create(&path, "feed", &IndexConfig::at(dir.to_owned())).unwrap();
     let fields = Fields::of(&schema()).unwrap();
     for part in [0..count / 10, count / 10..count / 5, count / 5..count] {
         writer.add(part.map(|number| document(&fields, number)).collect()).unwrap();
         writer.commit(FeedPosition(1)).unwrap();
     }
-    for number in (0..count).filter(|number| is_deleted(*number)) {
-        writer.remove(&manifest(number));
-    }
+    let deleted = (0..count).filter(|number| is_deleted(*number));
+    writer.remove_all(&deleted.map(manifest).collect::<Vec<_>>()).unwrap();
     writer.commit(FeedPosition(2)).unwrap();
     generations.switch_to(&path).unwrap();
     writer.finish().unwrap();
-    OpenedIndex::open(&generations, &WordWeights::built_in()).unwrap()
+    OpenedIndex::open(&generations, Contents::Capabilities, &WordWeights::built_in()).unwrap()
 }
 
 pub(crate) fn terms(texts: &[(&str, f32)]) -> Vec<QueryTerm> {
