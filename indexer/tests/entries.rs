@@ -80,7 +80,7 @@ fn scheme_of_an_identifier_is_not_searched() {
     builder.finish(FeedPosition(1)).unwrap();
     let searcher = Searcher::open(dir.path()).unwrap();
     let found = |text: &str| {
-        let request = SearchRequest { text: text.to_owned(), ..SearchRequest::default() };
+        let request = SearchRequest { phrasings: vec![text.to_owned()], ..SearchRequest::default() };
         let hits = searcher.search(&request).unwrap().hits;
         hits.into_iter().map(|hit| hit.native_id).collect::<Vec<_>>()
     };

@@ -6,9 +6,9 @@ import { PNG } from "pngjs";
 
 const SHRINK = 4;
 // Minimum difference of a channel that counts, of 255.
-const CHANNEL_DIFFERENCE_MIN = 40;
-// The commonest colours of a picture are backgrounds: those of the page and of its cards.
-const BACKGROUNDS = 2;
+const CHANNEL_DIFFERENCE_MIN = 24;
+// The commonest colours of a picture are backgrounds: those of the page, of its cards and of wells.
+const BACKGROUNDS = 3;
 
 // The mean colour of each square of SHRINK by SHRINK pixels.
 function small(bytes) {

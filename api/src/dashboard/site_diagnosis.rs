@@ -272,6 +272,7 @@ mod tests {
         use FetchOutcome::{Html, NotAManifest, NotFound, RedirectLoop};
         let visit = visit_with(&[
             ("/.well-known/agent.json", NotFound, ""),
+            ("/.well-known/agents.json", NotFound, ""),
             ("/agent.json", NotAManifest, "no known marker"),
             ("/agents.json", RedirectLoop, ""),
             ("/about.html", Html, ""),
