@@ -41,6 +41,8 @@ function showCommand(form) {
 
 for (const form of document.querySelectorAll("form[data-try]")) {
   const answer = form.closest("details").querySelector(".answer");
+  // a form alone cannot fill in a variable of the path
+  form.querySelector("p[hidden]")?.removeAttribute("hidden");
   if (answer) form.addEventListener("input", () => showCommand(form));
   form.addEventListener("submit", (event) => {
     event.preventDefault();

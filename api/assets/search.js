@@ -51,7 +51,13 @@ function shownSuggestions(typed, suggestions, results) {
     words.forEach((one) => known.add(one));
     return !isKnown;
   });
-  return [...endpoint, ...kept.map(({ text, label, count }) => ({ text: label, typed: text, note: count > 1 ? `${count} sites` : "" }))];
+  const option = ({ kind, text, label, count }) => ({
+    text: label,
+    note: count > 1 ? `${count} sites` : "",
+    // a type is a filter: its name is no text that a person would write
+    ...(kind === "semantic_type" ? { href: `/search?${new URLSearchParams({ semantic_type: text })}` } : { typed: text }),
+  });
+  return [...endpoint, ...kept.map(option)];
 }
 
 // The results that speak of the request, as options that open their page.
@@ -168,27 +174,41 @@ function suggestions(input) {
 // Results that change while one types. The first change adds an entry to the history and later ones replace it, so that Back
 // leads to where one came from.
 const RESULTS_PAUSE_MS = 150;
+const NO_ANSWER = "No answer. Press Enter to try again.";
 
 function instantResults(input) {
   let timer;
   let asking;
   let isTypingSession = false;
+  const withoutHash = () => location.pathname + location.search;
+  let shown = withoutHash();
 
-  const show = async (url, signal) => {
+  // A sentence in place of the results, which would be those of other words.
+  const tell = (words) => {
+    const line = document.createElement("p");
+    line.className = "empty";
+    line.textContent = words;
+    document.querySelector("#found .list").replaceChildren(line);
+    document.querySelector("#announced").textContent = words;
+  };
+  // `hasTyped` says whether the words in the box caused the request: operators in them are not kept as fields of the form, too.
+  const show = async (url, hasTyped, signal) => {
     const response = await fetch(url, { headers: { accept: "text/html" }, signal });
-    if (!response.ok) return;
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    const fresh = page.querySelector("#found");
+    const fresh = response.ok && page.querySelector("#found");
     const found = document.querySelector("#found");
-    if (!fresh || !found) return;
+    if (!fresh) return tell(page.querySelector("main .lead")?.textContent.trim() || NO_ANSWER);
     const isSheetOpen = found.querySelector("#filters")?.checked ?? false;
     const areLessShown = found.querySelector(".less")?.open ?? false;
     const hidden = (root) => root.querySelectorAll(".top .search input[type=hidden]");
     found.replaceChildren(...fresh.childNodes);
     found.querySelector("#filters").checked = isSheetOpen;
     if (areLessShown) found.querySelector(".less")?.setAttribute("open", "");
-    hidden(document).forEach((field) => field.remove());
-    input.after(...hidden(page));
+    if (!hasTyped) {
+      hidden(document).forEach((field) => field.remove());
+      input.after(...hidden(page));
+      input.value = page.querySelector("#q").value;
+    }
     shield(isSheetOpen);
     document.title = page.title;
     document.querySelector("#announced").textContent = found.querySelector(".list")?.dataset.count ?? "";
@@ -198,11 +218,12 @@ function instantResults(input) {
     document.querySelector("#found .list").replaceChildren();
     document.querySelector("#announced").textContent = "No words to search for";
   };
-  const replace = (url) => {
+  const replace = (url, hasTyped = false) => {
+    shown = withoutHash();
     asking?.abort();
     asking = new AbortController();
-    return show(url, asking.signal).catch((error) => {
-      if (error.name !== "AbortError") input.form.dataset.failed = error.name;
+    return show(url, hasTyped, asking.signal).catch((error) => {
+      if (error.name !== "AbortError") tell(NO_ANSWER);
     });
   };
 
@@ -234,11 +255,13 @@ function instantResults(input) {
       if (isTypingSession) history.replaceState(null, "", url);
       else history.pushState(null, "", url);
       isTypingSession = true;
-      replace(url);
+      replace(url, true);
     }, RESULTS_PAUSE_MS);
   });
   input.addEventListener("blur", () => (isTypingSession = false));
   addEventListener("popstate", () => {
+    // a link to a part of the page, such as the one that skips to the results, changes the history too
+    if (withoutHash() === shown) return;
     clearTimeout(timer);
     isTypingSession = false;
     input.value = new URLSearchParams(location.search).getAll("q").join(" ");

@@ -63,6 +63,40 @@ fn filters<T: AsRef<str>>(key: FacetKey, values: impl IntoIterator<Item = T>) ->
     Filters::default().with(key, values).unwrap()
 }
 
+/// The words of a scheme, such as "air" of `urn:air:`, are in every identifier.
+#[test]
+fn scheme_of_an_identifier_is_not_searched() {
+    let identifiers = [
+        "urn:air:agent.example:cards:kestrel",
+        "did:web:agent.example:feldspar",
+        "https://agent.example/quillmoor",
+    ];
+    let mut stored = support::manifest("agent.example", "Agent");
+    for identifier in identifiers {
+        support::add(&mut stored, identifier, "Gives advice.").name = "Advice".to_owned();
+    }
+    // a name that is an identifier
+    support::add(&mut stored, "urn:air:agent.example:cards:gloves", "Advises on gloves.");
+    let dir = tempfile::tempdir().unwrap();
+    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
+    builder.add(&stored).unwrap();
+    builder.finish(FeedPosition(1)).unwrap();
+    let searcher = Searcher::open(dir.path()).unwrap();
+    let found = |text: &str| {
+        let request = SearchRequest { phrasings: vec![text.to_owned()], ..SearchRequest::default() };
+        let hits = searcher.search(&request).unwrap().hits;
+        hits.into_iter().map(|hit| hit.native_id).collect::<Vec<_>>()
+    };
+    for scheme in ["air", "urn", "did", "web", "https"] {
+        assert_eq!(found(scheme), [""; 0], "{scheme}");
+    }
+    for (identifier, word) in identifiers.into_iter().zip(["kestrel", "feldspar", "quillmoor"]) {
+        assert_eq!(found(word), [identifier]);
+        assert_eq!(found(identifier).first().map(String::as_str), Some(identifier));
+    }
+    assert_eq!(found("gloves").len(), 1);
+}
+
 /// A publisher chooses its titles and names freely.
 #[test]
 fn a_title_does_not_hold_the_identifier_of_another_publisher() {

@@ -1,18 +1,17 @@
-// Compares pages with small screenshots that a person has reviewed.
+// Compares screenshots of pages by their content.
 //
-// A screenshot has a quarter of the width of the page, so that layout and colours count, but not font rendering or the time
-// of day.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
-import pixelmatch from "pixelmatch";
+// They are compared at a quarter of their width, so that layout and colours count, but not font rendering or the time of day. Only content
+// counts: most of a page is background, which is the same on every page.
 import { PNG } from "pngjs";
 
 const SHRINK = 4;
-// Minimum colour difference that counts, from 0 to 1.
-const THRESHOLD = 0.25;
+// Minimum difference of a channel that counts, of 255.
+const CHANNEL_DIFFERENCE_MIN = 24;
+// The commonest colours of a picture are backgrounds: those of the page, of its cards and of wells.
+const BACKGROUNDS = 3;
 
 // The mean colour of each square of SHRINK by SHRINK pixels.
-export function small(bytes) {
+function small(bytes) {
   const large = PNG.sync.read(bytes);
   const picture = new PNG({ width: Math.floor(large.width / SHRINK), height: Math.floor(large.height / SHRINK) });
   for (let y = 0; y < picture.height; y++) {
@@ -22,7 +21,7 @@ export function small(bytes) {
         for (let dy = 0; dy < SHRINK; dy++) {
           for (let dx = 0; dx < SHRINK; dx++) sum += large.data[((y * SHRINK + dy) * large.width + x * SHRINK + dx) * 4 + channel];
         }
-        // fewer shades compress better, and the difference is not visible
+        // fewer shades, so that the squares of a background have one colour
         picture.data[(y * picture.width + x) * 4 + channel] = channel === 3 ? 255 : Math.min(255, Math.round(sum / SHRINK ** 2 / 8) * 8);
       }
     }
@@ -30,16 +29,28 @@ export function small(bytes) {
   return picture;
 }
 
-// The share of pixels in which a picture differs from the one stored in `file`; 1 if the sizes differ. Stores the picture
-// instead if there is none yet, or if `keep` is set.
-export function difference(file, picture, keep) {
-  if (keep || !existsSync(file)) {
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, PNG.sync.write(picture, { colorType: 2, deflateLevel: 9 }));
-    return 0;
+function colour({ data }, at) {
+  return (data[at] << 16) | (data[at + 1] << 8) | data[at + 2];
+}
+
+function backgrounds(picture) {
+  const counts = new Map();
+  for (let at = 0; at < picture.data.length; at += 4) counts.set(colour(picture, at), (counts.get(colour(picture, at)) ?? 0) + 1);
+  const commonest = [...counts].sort(([, a], [, b]) => b - a).slice(0, BACKGROUNDS);
+  return new Set(commonest.map(([known]) => known));
+}
+
+// The share of the pixels with content in one of two PNG files that differ; 1 if the sizes differ.
+export function difference(keptBytes, seenBytes) {
+  const [kept, seen] = [small(keptBytes), small(seenBytes)];
+  if (kept.width !== seen.width || kept.height !== seen.height) return 1;
+  const [ofKept, ofSeen] = [backgrounds(kept), backgrounds(seen)];
+  let [content, differing] = [0, 0];
+  for (let at = 0; at < kept.data.length; at += 4) {
+    if (ofKept.has(colour(kept, at)) && ofSeen.has(colour(seen, at))) continue;
+    content += 1;
+    const differs = [0, 1, 2].some((channel) => Math.abs(kept.data[at + channel] - seen.data[at + channel]) > CHANNEL_DIFFERENCE_MIN);
+    if (differs) differing += 1;
   }
-  const kept = PNG.sync.read(readFileSync(file));
-  if (kept.width !== picture.width || kept.height !== picture.height) return 1;
-  const differing = pixelmatch(kept.data, picture.data, undefined, kept.width, kept.height, { threshold: THRESHOLD });
-  return differing / (kept.width * kept.height);
+  return content === 0 ? 0 : differing / content;
 }

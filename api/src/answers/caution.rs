@@ -1,5 +1,7 @@
 //! Warnings before a call, in addition to its safety class: it goes to another site, or it may cost money.
 
+use std::collections::BTreeSet;
+
 use manifest::model::{Format, SemanticType};
 use manifest::{SafetyClass, SiteName, site_of_address};
 
@@ -30,7 +32,31 @@ impl Elsewhere {
     }
 }
 
-/// Whether a call may move or cost money, judged by the types of the capability.
+/// Words of a call that moves money.
+const PAYMENTS: [&str; 6] = ["cheque", "pay", "payment", "payout", "remit", "remittance"];
+/// Words of a call that moves money if the name also says what is sent.
+const SENDINGS: [&str; 4] = ["donate", "send", "transfer", "wire"];
+const FUNDS: [&str; 3] = ["cash", "funds", "money"];
+/// Words of a call that costs money.
+const PURCHASES: [&str; 4] = ["buy", "donate", "purchase", "subscribe"];
+
+/// The words of a name, in lower case: `buyTicket` and `tickets.buy` have two.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (was_lower && c.is_uppercase()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase();
+    }
+    words
+}
+
+/// Whether a call may move or cost money, judged by the types and the name of the capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Money {
     /// It pays, transfers or trades.
@@ -40,8 +66,9 @@ pub(crate) enum Money {
 }
 
 impl Money {
-    /// A payment type decides regardless of the safety class that the publisher declares.
-    pub(crate) fn of(types: &[SemanticType], class: SafetyClass) -> Option<Self> {
+    /// A payment type of a standard namespace decides regardless of the safety class that the publisher declares. For a call that does not
+    /// only read, the words of its name and of its other types count too, because a publisher may have types of its own.
+    pub(crate) fn of(name: &str, types: &[SemanticType], class: SafetyClass) -> Option<Self> {
         let names = || types.iter().filter_map(|known| known.name.split_once(':'));
         let reads = class == SafetyClass::Read;
         let moves = |(namespace, leaf): (&str, &str)| match (namespace, leaf) {
@@ -54,9 +81,14 @@ impl Money {
             leaf.ends_with("-booking")
                 || matches!(leaf, "order-create" | "subscription" | "car-rental" | "ride-request")
         };
-        if names().any(moves) {
+        let is_standard = |(namespace, _): &(&str, &str)| matches!(*namespace, "payments" | "finance");
+        let leaves = names().filter(|name| !is_standard(name)).map(|(_, leaf)| leaf);
+        let words: BTreeSet<String> =
+            std::iter::once(name).chain(leaves).flat_map(words).filter(|_| !reads).collect();
+        let has = |any: &[&str]| any.iter().any(|word| words.contains(*word));
+        if names().any(moves) || has(&PAYMENTS) || (has(&SENDINGS) && has(&FUNDS)) {
             Some(Self::Moves)
-        } else if !reads && names().any(buys) {
+        } else if !reads && (names().any(buys) || has(&PURCHASES)) {
             Some(Self::MayCost)
         } else {
             None
@@ -128,7 +160,26 @@ mod tests {
             ("commerce:order-create", SafetyClass::Destructive, Some(Money::MayCost)),
             ("travel:hotel-search", SafetyClass::Read, None),
         ] {
-            assert_eq!(Money::of(&types(name), class), expected, "{name}");
+            assert_eq!(Money::of("x", &types(name), class), expected, "{name}");
+        }
+    }
+
+    /// Publishers have types of their own, and a type of their own keeps the inferred one away.
+    #[test]
+    fn payments_and_purchases_are_recognised_by_name() {
+        for (name, kind, class, expected) in [
+            ("Transfer money", "bank:order", SafetyClass::Write, Some(Money::Moves)),
+            ("standing_order", "bank:payment-create", SafetyClass::Write, Some(Money::Moves)),
+            ("sendCheque", "bank:letter", SafetyClass::Unknown, Some(Money::Moves)),
+            ("payment_status", "bank:payment-status", SafetyClass::Read, None),
+            ("tickets.buy", "encore:ticket", SafetyClass::Write, Some(Money::MayCost)),
+            ("Buy museum admission", "museum:admission", SafetyClass::Irreversible, Some(Money::MayCost)),
+            ("buyTicket", "tram:ticket", SafetyClass::Write, Some(Money::MayCost)),
+            ("Transfer a call", "phone:transfer", SafetyClass::Write, None),
+            ("Send a message", "chat:message", SafetyClass::Write, None),
+            ("Buying guide", "shop:guide", SafetyClass::Write, None),
+        ] {
+            assert_eq!(Money::of(name, &types(kind), class), expected, "{name}");
         }
     }
 }

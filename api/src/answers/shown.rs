@@ -44,7 +44,7 @@ impl ShownCapability {
             semantic_type: types.first().map(|semantic| semantic.name.clone()),
             safety: class,
             elsewhere: Elsewhere::of(format, &capability.native_id, address, site),
-            money: Money::of(types, class),
+            money: Money::of(&capability.name, types, class),
             auth: capability.auth.schemes.clone(),
             auth_required: capability.auth.required.as_option(),
             documents,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use manifest::model::{Auth, Conformance, Interface, PolicyChoice, Protocol};
+use manifest::model::{AppliesTo, Auth, Conformance, Interface, PolicyChoice, Protocol};
 use manifest::{
     CapabilityId, ContentHash, Detection, Discovery, Finding, Format, IdentityMark, ManifestId, ManifestUrl,
     NamedBy, Publisher, SafetyClass, SiteName,
@@ -258,10 +258,17 @@ impl Profile {
     }
 }
 
-/// A scheme with its addresses, if they are short.
+/// A scheme with its location and its addresses, if they are short, but without the capabilities to which it applies.
 fn scheme(auth: &Auth) -> Auth {
     let short = |url: &Option<String>| url.clone().filter(|url| url.chars().count() <= PROFILE_CHARS_MAX);
+    let applies_to = match auth.applies_to {
+        AppliesTo::All | AppliesTo::Ids { .. } => AppliesTo::All,
+        AppliesTo::OptionalIds { .. } => AppliesTo::OptionalIds { ids: Vec::new() },
+    };
     Auth {
+        location: short(&auth.location),
+        name: short(&auth.name),
+        applies_to,
         registration_url: short(&auth.registration_url),
         authorize_url: short(&auth.authorize_url),
         token_url: short(&auth.token_url),

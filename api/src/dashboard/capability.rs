@@ -371,6 +371,10 @@ fn call_facts(manifest: &Manifest, capability: &Capability, rate_limit: Option<&
     }
     let needed = labels::auth_needed(&capability.auth.schemes, capability.auth.required.as_option());
     facts.push(Fact::text("Authentication", needed));
+    facts.push(Fact::text(
+        "For",
+        labels::for_whom(&capability.auth.schemes, capability.auth.required.as_option()),
+    ));
     if !capability.auth.scopes.is_empty() {
         facts.push(Fact::code("Scopes", capability.auth.scopes.join(" ")));
     }
@@ -453,7 +457,7 @@ fn cost_words(capability: &Capability) -> String {
     });
     let call = price
         .map_or_else(|| "the publisher states none".to_owned(), |price| format!("{price} for each call"));
-    match Money::of(&capability.semantic_types, capability.safety.class) {
+    match Money::of(&capability.name, &capability.semantic_types, capability.safety.class) {
         Some(_) => format!("{call}; what the call buys or pays may cost more"),
         None => call,
     }

@@ -183,7 +183,7 @@ pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
     let is_entry = matches!(elsewhere, Some(Elsewhere::Lists(_)));
     let mut tags: Vec<Tag> = (!is_entry).then(|| safety_tag(hit)).into_iter().collect();
     tags.extend(elsewhere.as_ref().map(elsewhere_tag));
-    tags.extend(Money::of(&hit.semantic_types, hit.safety).map(money_tag));
+    tags.extend(Money::of(&hit.name, &hit.semantic_types, hit.safety).map(money_tag));
     tags.extend(labels::confirmation(hit.confirmation).map(Tag::plain));
     if hit.handoff {
         tags.push(Tag::plain("completed by a person"));

@@ -32,6 +32,8 @@ struct Row {
     count: u64,
     /// Number of capabilities that new manifests declare. A capability that several manifests declare is counted once for each.
     capabilities: u64,
+    /// Whether its new manifests declare no capability. They may be documents that cannot be read as manifests.
+    is_empty: bool,
     /// For a merge, the number of its capabilities; for new manifests, how many of their capabilities several of them declare.
     shared: u64,
     /// For a merge or a split, the ids of its capabilities. The entries of all affected manifests list the same ids.
@@ -55,6 +57,7 @@ impl Row {
         self.site == other.site
             && self.change == other.change
             && self.change != FeedChange::Changed
+            && self.is_empty == other.is_empty
             && (&self.details, &self.moved) == (&other.details, &other.moved)
     }
 
@@ -87,14 +90,14 @@ impl Row {
 
     /// Whether the row says no more than that a site published manifests.
     fn is_new_site(&self) -> bool {
-        self.change == FeedChange::Added && self.details.is_empty()
+        self.change == FeedChange::Added && self.details.is_empty() && !self.is_empty
     }
 
     fn add(&mut self, other: &Self) {
         self.count += 1;
         self.capabilities += other.capabilities;
         if self.moved.is_none() {
-            self.what = what(self.change, self.count);
+            self.what = what(self.change, self.count, self.is_empty);
         }
     }
 }
@@ -161,6 +164,8 @@ pub(crate) struct Summary {
     breaking: bool,
     /// Number of declared capabilities, if the manifest is new.
     capabilities: u64,
+    /// Whether the manifest is new and declares none.
+    is_empty: bool,
     /// Parameters of the page that compares the versions.
     versions: Option<[String; 2]>,
 }
@@ -168,7 +173,8 @@ pub(crate) struct Summary {
 impl Summary {
     /// The summary of a new manifest.
     pub(crate) fn of_new(version: &VersionRecord) -> Self {
-        Self { capabilities: u64::from(version.capabilities), ..Self::default() }
+        let capabilities = u64::from(version.capabilities);
+        Self { capabilities, is_empty: capabilities == 0, ..Self::default() }
     }
 
     /// The summary of a version that replaced another one.
@@ -176,8 +182,8 @@ impl Summary {
         Self {
             sentences: sentences(&answer.difference),
             breaking: answer.difference.breaking,
-            capabilities: 0,
             versions: Some([&answer.from, &answer.to].map(|version| version.hash.as_str().to_owned())),
+            ..Self::default()
         }
     }
 }
@@ -245,6 +251,7 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
         change: entry.change,
         count: 1,
         capabilities: summary.capabilities,
+        is_empty: summary.is_empty,
         shared: match entry.change {
             FeedChange::Merged => entry.reason.as_deref().map(capabilities_in).unwrap_or_default(),
             _ => 0,
@@ -257,7 +264,7 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
             (FeedChange::Split, Some(ids)) => {
                 format!("now declares {} separately", capabilities_of(ids))
             }
-            (change, _) => what(change, 1),
+            (change, _) => what(change, 1, summary.is_empty),
         },
         class,
         icon: icons::change(class),
@@ -269,10 +276,15 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
     }
 }
 
-fn what(change: FeedChange, count: u64) -> String {
-    let manifests =
-        || if count == 1 { "a manifest".to_owned() } else { labels::counted(count, "manifest", "manifests") };
+fn what(change: FeedChange, count: u64, is_empty: bool) -> String {
+    let counted = |one: &str, many: &str| {
+        if count == 1 { format!("a {one}") } else { labels::counted(count, one, many) }
+    };
+    let manifests = || counted("manifest", "manifests");
     match change {
+        FeedChange::Added if is_empty => {
+            format!("published {} without capabilities", counted("document", "documents"))
+        }
         FeedChange::Added => format!("published {}", manifests()),
         FeedChange::Changed => "changed its manifest".to_owned(),
         FeedChange::StatusChanged => "has another status".to_owned(),
@@ -351,6 +363,32 @@ mod tests {
         assert_eq!(row.what, "declares 2 capabilities in several documents");
         assert_eq!(capabilities_of("c1 into c2, c3 into c4 and 5 more"), "7 capabilities");
         assert_eq!(capabilities_of("c1 out of c2"), "1 capability");
+    }
+
+    /// The summary does not know whether the document can be read as a manifest.
+    #[test]
+    fn documents_without_capabilities_are_not_called_manifests() {
+        let of_version = |capabilities| {
+            let version = VersionRecord {
+                hash: manifest::ContentHash::of(b"x"),
+                first_seen_at: DateTime::UNIX_EPOCH,
+                last_seen_at: DateTime::UNIX_EPOCH,
+                capabilities,
+                findings: 1,
+            };
+            let mut row = entry(FeedChange::Added, "/one", None);
+            let summary = Summary::of_new(&version);
+            (row.is_empty, row.capabilities) = (summary.is_empty, summary.capabilities);
+            row.what = what(FeedChange::Added, 1, summary.is_empty);
+            row
+        };
+        let (mut empty, full) = (of_version(0), of_version(5));
+        assert_eq!(empty.what, "published a document without capabilities");
+        assert_eq!(empty.capabilities_words(), None);
+        assert_eq!(full.what, "published a manifest");
+        assert!(!empty.repeats(&full) && empty.repeats(&of_version(0)) && !empty.is_new_site());
+        empty.add(&of_version(0));
+        assert_eq!(empty.what, "published 2 documents without capabilities");
     }
 
     #[test]

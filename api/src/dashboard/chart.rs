@@ -7,11 +7,12 @@ use plotters::prelude::*;
 
 /// Width and height of a column chart that is shown next to other content.
 const COLUMNS_SIZE: (u32, u32) = (420, 150);
-const LABEL_WIDTH: u32 = 44;
+const LABEL_WIDTH: u32 = 52;
 const LABEL_HEIGHT: u32 = 28;
 /// Maximum number of labels below columns: as many as fit without overlap.
 const LABELS_MAX: usize = 5;
-const FONT: (&str, u32) = ("sans-serif", 15);
+/// Large enough for labels of 11 pixels at the width of a phone; the library draws letters a fifth smaller.
+const FONT: (&str, u32) = ("sans-serif", 19);
 const BAR: RGBColor = RGBColor(1, 2, 3);
 const REFUSED: RGBColor = RGBColor(13, 14, 15);
 const TROUBLE: RGBColor = RGBColor(16, 17, 18);

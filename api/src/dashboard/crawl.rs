@@ -91,8 +91,8 @@ pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
         numbers: numbers(answer),
         visits: answer.visits.iter().take(VISITS_SHOWN).map(|visit| row(visit, now)).collect(),
         over_time: [
-            over_time("Last hour, by the minute", &answer.minutes, "%H:%M UTC"),
-            over_time("Last 24 hours, by the hour", &answer.hours, "%Y-%m-%d %H:%M UTC"),
+            over_time("Visits in the last hour, by the minute", &answer.minutes, "%H:%M UTC"),
+            over_time("Visits in the last 24 hours, by the hour", &answer.hours, "%Y-%m-%d %H:%M UTC"),
         ],
         ends: bars(
             answer.visit_ends_last_day.iter().map(|count| (end(count.value), String::new(), count.count)),
@@ -127,14 +127,15 @@ fn outcome_words(visit: &Visit) -> String {
     if visit.end != VisitEnd::Completed {
         return visit.end.description().to_owned();
     }
-    let manifests = |count| labels::counted(count, "manifest", "manifests");
+    // a visit does not record whether each document could be read as a manifest
+    let documents = |count| labels::counted(count, "document", "documents");
     let read = fetches_with(visit, &[FetchOutcome::Found]);
     let same = fetches_with(visit, &[FetchOutcome::NotModified, FetchOutcome::Fresh]);
     match (read, same) {
         (0, 0) => "no manifest found".to_owned(),
-        (0, same) => format!("{} unchanged", manifests(same)),
-        (read, 0) => format!("{} read", manifests(read)),
-        (read, same) => format!("{} read, {same} unchanged", manifests(read)),
+        (0, same) => format!("{} unchanged", documents(same)),
+        (read, 0) => format!("{} fetched", documents(read)),
+        (read, same) => format!("{} fetched, {same} unchanged", documents(read)),
     }
 }
 
@@ -275,9 +276,9 @@ mod tests {
         use FetchOutcome::{Found, Fresh, NotFound, NotModified};
         for (end, outcomes, words, class) in [
             (VisitEnd::Completed, vec![(NotFound, 18)], "no manifest found", ""),
-            (VisitEnd::Completed, vec![(Found, 1), (NotFound, 18)], "1 manifest read", "ok"),
-            (VisitEnd::Completed, vec![(Found, 2), (Fresh, 1)], "2 manifests read, 1 unchanged", "ok"),
-            (VisitEnd::Completed, vec![(NotModified, 1), (Fresh, 1)], "2 manifests unchanged", "ok"),
+            (VisitEnd::Completed, vec![(Found, 1), (NotFound, 18)], "1 document fetched", "ok"),
+            (VisitEnd::Completed, vec![(Found, 2), (Fresh, 1)], "2 documents fetched, 1 unchanged", "ok"),
+            (VisitEnd::Completed, vec![(NotModified, 1), (Fresh, 1)], "2 documents unchanged", "ok"),
             (VisitEnd::Unreachable, vec![], "no connection to any address", "error"),
             (VisitEnd::RobotsDenied, vec![], "robots.txt forbids all planned paths", "stale"),
         ] {

@@ -41,6 +41,8 @@ struct Parameter {
     required: bool,
     description: String,
     choices: Vec<String>,
+    /// The value that the form has at first, so that it can be sent as it is.
+    value: &'static str,
 }
 
 struct Response {
@@ -177,6 +179,7 @@ fn parameter(document: &Value, operation: &str, described: &Value) -> Parameter 
         kind: kind(document, schema),
         required: described["required"] == Value::Bool(true),
         description: inline_code(&words(&described["description"])),
+        value: if name == "q" { "book flight" } else { "" },
         choices: choices.into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned).collect(),
         name,
     }

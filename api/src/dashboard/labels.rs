@@ -204,6 +204,32 @@ pub(crate) fn outcome_of(outcome: FetchOutcome, format: Option<Format>) -> (&'st
     (outcome.label(), outcome_class(outcome))
 }
 
+/// The callers that a capability is for, by what it requires of them.
+pub(crate) fn for_whom(schemes: &[AuthScheme], required: Option<bool>) -> &'static str {
+    let has = |any: &[AuthScheme]| schemes.iter().any(|scheme| any.contains(scheme));
+    if required == Some(false) || schemes == [AuthScheme::None] {
+        "everybody, without an account"
+    } else if has(&[AuthScheme::OAuth2, AuthScheme::OpenId, AuthScheme::Delegated]) {
+        "people who sign in and consent"
+    } else if has(&[AuthScheme::Session, AuthScheme::Cookie]) {
+        "people with an account at the site"
+    } else if has(&[AuthScheme::Payment]) {
+        "whoever pays for the call"
+    } else if schemes.iter().all(|scheme| *scheme == AuthScheme::Unknown) {
+        "not stated"
+    } else {
+        "holders of a credential of the publisher"
+    }
+}
+
+/// The outcome of fetches whose documents are not known. Some of the documents may not be readable as manifests.
+pub(crate) const fn fetches_with(outcome: FetchOutcome) -> &'static str {
+    match outcome {
+        FetchOutcome::Found => "document fetched",
+        other => other.label(),
+    }
+}
+
 /// The colour class of an outcome: found, fine, or an error.
 const fn outcome_class(outcome: FetchOutcome) -> &'static str {
     if outcome.is_present() {
@@ -312,12 +338,33 @@ mod tests {
     }
 
     #[test]
+    fn callers_are_named_by_what_they_need() {
+        use AuthScheme::{ApiKey, Delegated, None as Free, OAuth2, Payment, Session, Unknown};
+        for (schemes, required, words) in [
+            (vec![Free], None, "everybody"),
+            (vec![ApiKey], Some(false), "everybody"),
+            (vec![ApiKey, OAuth2], Some(true), "sign in"),
+            (vec![Delegated], None, "sign in"),
+            (vec![Session], None, "account"),
+            (vec![Payment], Some(true), "pays"),
+            (vec![ApiKey], None, "credential"),
+            (vec![Unknown], None, "not stated"),
+            (vec![], None, "not stated"),
+        ] {
+            assert!(for_whom(&schemes, required).contains(words), "{schemes:?}");
+        }
+    }
+
+    #[test]
     fn unreadable_documents_are_not_called_manifests() {
         assert!(is_unreadable(&[Format::Malformed]) && !is_unreadable(&[]));
         assert!(!is_unreadable(&[Format::Malformed, Format::Awp]) && !is_unreadable(&[Format::WebBotAuth]));
         assert_eq!(outcome_of(FetchOutcome::Found, Some(Format::Malformed)), ("not readable", "error"));
         assert_eq!(outcome_of(FetchOutcome::Found, Some(Format::Awp)), ("manifest read", "found"));
         assert_eq!(outcome_of(FetchOutcome::NotFound, None), ("not there", "plain"));
+        for outcome in FetchOutcome::ALL {
+            assert!(!fetches_with(*outcome).contains("manifest read"), "{outcome}");
+        }
     }
 
     #[test]

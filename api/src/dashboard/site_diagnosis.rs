@@ -6,10 +6,10 @@ use store::VisitReport;
 
 use super::labels;
 use crate::answers::site::SiteAnswer;
+use crate::text;
 
 /// Lines of a robots.txt that allow only the usual paths of manifests.
-const ROBOTS_THAT_ALLOWS: &str =
-    "User-agent: agentdex\nAllow: /.well-known/\nAllow: /agent.json\nAllow: /llms.txt\nDisallow: /";
+const ROBOTS_THAT_ALLOWS: &str = "User-agent: agentdex\nAllow: /.well-known/\nAllow: /agent.json\nAllow: /agent.txt\nAllow: /agents.json\nAllow: /agents.txt\nAllow: /llms.txt\nDisallow: /";
 
 /// The reason, and the next step of the owner.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,7 +38,41 @@ pub(super) fn of(answer: &SiteAnswer) -> Option<Diagnosis> {
     let is_without_answer =
         matches!(end, VisitEnd::Completed | VisitEnd::NothingNew) && line.formats.is_empty();
     let refused = answer.visits.first().filter(|_| is_without_answer).and_then(refused);
-    Some(refused.unwrap_or(diagnosis))
+    let unusable = answer.visits.first().filter(|_| is_without_answer).and_then(unusable);
+    Some(refused.or(unusable).unwrap_or(diagnosis))
+}
+
+/// Maximum length of the reason of a request that is quoted, in characters.
+const REASON_CHARS_MAX: usize = 300;
+/// Maximum number of paths that a reason names.
+const PATHS_NAMED_MAX: usize = 3;
+
+/// The reason, if the last visit found something at usual paths that is no manifest.
+fn unusable(visit: &VisitReport) -> Option<Diagnosis> {
+    use FetchOutcome as Outcome;
+    let is_usual = |path: &str| path != "/" && policy::plan::find(path).is_some();
+    let found = visit.fetches.iter().filter(|fetch| is_usual(fetch.url.path()));
+    let words = found.filter_map(|fetch| {
+        let what = match fetch.outcome {
+            Outcome::NotAManifest => "is not a manifest of a known format",
+            Outcome::Html => "is a web page",
+            Outcome::TooLarge => "is too large",
+            Outcome::BadEncoding => "has a bad encoding",
+            Outcome::RedirectLoop => "redirects to itself",
+            Outcome::RedirectRefused => "has a redirect that is not followed",
+            Outcome::RedirectedAway => "redirects to another site",
+            Outcome::ServerError => "has a server error",
+            _ => return None,
+        };
+        Some(format!("{} {what}", fetch.url.path()))
+    });
+    let words: Vec<String> = words.take(PATHS_NAMED_MAX).collect();
+    (!words.is_empty()).then(|| {
+        Diagnosis::new(
+            format!("None of the usual paths has a manifest: {}.", words.join(", ")),
+            "Serve a manifest there, as JSON and without a redirect. The validator shows an example, and what is wrong with yours.",
+        )
+    })
 }
 
 /// The reason, if the last visit received only refusals and redirects that are not followed.
@@ -61,10 +95,14 @@ fn refused(visit: &VisitReport) -> Option<Diagnosis> {
             "Answer GET requests without a body for these paths with the document, or with status 404 if there is none.",
         ));
     }
+    let away = visit.fetches.iter().find(|fetch| fetch.outcome == Outcome::RedirectedAway);
+    let example = away.and_then(|fetch| Some((fetch.url.path(), fetch.reason.as_deref()?)));
+    let example = example.map(|(path, reason)| format!(": {path} {}", text::cut(reason, REASON_CHARS_MAX)));
     Some(Diagnosis::new(
         format!(
-            "The server answered {} with a redirect that leads nowhere or to another site.",
-            paths(redirected)
+            "The server answered {} with a redirect that leads nowhere or to another site{}.",
+            paths(redirected),
+            example.unwrap_or_default()
         ),
         "Answer these paths with the document, or with status 404 if there is none. If the site has moved, add the other site.",
     ))
@@ -203,6 +241,8 @@ fn nothing_declared(formats: &[Format]) -> Diagnosis {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -213,6 +253,44 @@ mod tests {
             let last = if found.lines.is_some() { ':' } else { '.' };
             assert!(found.step.ends_with(last), "{end}: {}", found.step);
         }
+    }
+
+    fn visit_with(fetches: &[(&str, FetchOutcome, &str)]) -> VisitReport {
+        let at = "2026-11-28T07:00:00Z";
+        let fetch = |(path, outcome, reason): &(&str, FetchOutcome, &str)| {
+            json!({"url": format!("https://a.example{path}"), "discovery": "well_known", "outcome": outcome.as_str(),
+                   "reason": reason, "at": at, "duration_ms": 1, "bytes": 0})
+        };
+        let fetches: Vec<_> = fetches.iter().map(fetch).collect();
+        let visit = json!({"id": 1, "started_at": at, "ended_at": at, "end": "completed", "requests": 1, "bytes_in": 0,
+                           "next_visit": {"at": at, "reason": ""}, "phases": {}, "fetches": fetches});
+        serde_json::from_value(visit).unwrap()
+    }
+
+    #[test]
+    fn reason_names_the_paths_that_have_something_else_than_a_manifest() {
+        use FetchOutcome::{Html, NotAManifest, NotFound, RedirectLoop};
+        let visit = visit_with(&[
+            ("/.well-known/agent.json", NotFound, ""),
+            ("/.well-known/agents.json", NotFound, ""),
+            ("/agent.json", NotAManifest, "no known marker"),
+            ("/agents.json", RedirectLoop, ""),
+            ("/about.html", Html, ""),
+            ("/", Html, ""),
+        ]);
+        assert_eq!(refused(&visit), None);
+        assert_eq!(
+            unusable(&visit).unwrap().why,
+            "None of the usual paths has a manifest: /agent.json is not a manifest of a known format, /agents.json redirects to itself."
+        );
+        assert_eq!(unusable(&visit_with(&[("/agent.json", NotFound, ""), ("/", Html, "")])), None);
+    }
+
+    #[test]
+    fn reason_names_the_site_to_which_paths_redirect() {
+        let reason = "redirects to https://b.example/agent.json, which is another site";
+        let why = refused(&visit_with(&[("/agent.json", FetchOutcome::RedirectedAway, reason)])).unwrap().why;
+        assert!(why.ends_with(&format!("to another site: /agent.json {reason}.")), "{why}");
     }
 
     #[test]
@@ -271,6 +349,13 @@ mod tests {
             assert!(found.contains(expected), "{found}");
         }
         let lines = diagnosis(VisitEnd::RobotsDenied, None, &[], "a.example").lines.unwrap();
+        for planned in policy::plan::PATHS {
+            let is_allowed = |line: &str| {
+                line.strip_prefix("Allow: ").is_some_and(|prefix| planned.path.starts_with(prefix))
+            };
+            let is_homepage = planned.path == "/";
+            assert!(is_homepage || lines.lines().any(is_allowed), "{}", planned.path);
+        }
         assert!(lines.contains("User-agent: agentdex\nAllow: /.well-known/"), "{lines}");
     }
 }

@@ -8,6 +8,7 @@ use manifest::{ManifestUrl, NamedBy, Publisher, SiteName};
 use policy::naming::{customer_of, speaker};
 
 use super::use_it::clients::{self, Client};
+use super::use_it::credentials::secret_of_schemes;
 use super::use_it::mcp::{DeclaredServer, is_own};
 use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer};
 use crate::declared_by::declared_by;
@@ -94,7 +95,8 @@ impl<'a> Documents<'a> {
         let servers = self.services().into_iter().flat_map(|manifest| {
             let is_own = is_own(manifest.publisher, manifest.format);
             let mcp = manifest.profile.interfaces.iter().filter(|(protocol, _)| *protocol == Protocol::Mcp);
-            mcp.filter_map(move |(_, address)| DeclaredServer::of(address, site, is_own))
+            let secret = secret_of_schemes(&manifest.profile.auth);
+            mcp.filter_map(move |(_, address)| DeclaredServer::of(address, site, is_own, secret.clone()))
         });
         let nearest = servers.min_by_key(|found| found.distance(site));
         nearest.map(|found| clients::of(&found.server)).unwrap_or_default()

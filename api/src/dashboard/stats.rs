@@ -116,8 +116,9 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
     let status_words = |slug: &str| {
         slug.parse().map_or_else(|_| slug.to_owned(), |status: Status| labels::status(status).to_owned())
     };
-    let outcome_words =
-        |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |o: FetchOutcome| o.label().to_owned());
+    let outcome_words = |slug: &str| {
+        slug.parse().map_or_else(|_| slug.to_owned(), |outcome| labels::fetches_with(outcome).to_owned())
+    };
     // most of the usual paths have no document
     let is_there = |counted: &&Count| counted.value != FetchOutcome::NotFound.as_str();
     let outcomes: Vec<Count> = answer.fetch_outcomes_last_day.iter().filter(is_there).cloned().collect();
@@ -129,7 +130,7 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
             }),
         },
         Chart {
-            title: "Fetches with another result than \u{201c}not there\u{201d}, last 24 hours",
+            title: "What sites answered in the last 24 hours, except \u{201c}not there\u{201d}",
             rows: rows(&outcomes, outcome_words, no_link),
         },
     ]

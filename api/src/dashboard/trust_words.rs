@@ -1,6 +1,6 @@
 //! One line about a capability: whose address the call goes to, and what to doubt.
 
-use manifest::{Capability, Host, Publisher, SafetyClass, is_main_host};
+use manifest::{Capability, Host, Publisher, is_main_host};
 use store::StoredManifest;
 use url::Url;
 
@@ -28,17 +28,15 @@ pub(super) fn trust_words(
         (capability.deprecated, "deprecated"),
         (capability.degraded, "impaired at the moment"),
     ];
-    let money = Money::of(&capability.semantic_types, capability.safety.class).map(|money| match money {
-        Money::Moves => "may move money",
-        Money::MayCost => "may cost money",
-    });
-    let effect = match capability.safety.class {
-        SafetyClass::Destructive => Some("destructive"),
-        SafetyClass::Irreversible => Some("cannot be undone"),
-        SafetyClass::Read | SafetyClass::Write | SafetyClass::Unknown => None,
-    };
+    let money =
+        Money::of(&capability.name, &capability.semantic_types, capability.safety.class).map(|money| {
+            match money {
+                Money::Moves => "may move money",
+                Money::MayCost => "may cost money",
+            }
+        });
     let doubts = doubts.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words);
-    let doubts: Vec<&str> = doubts.chain(money).chain(effect).collect();
+    let doubts: Vec<&str> = doubts.chain(money).collect();
     let parts = [place, owner.to_owned(), doubts.join(", ")];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     labels::capitalised(&parts.join(" · "))

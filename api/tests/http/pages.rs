@@ -441,13 +441,13 @@ async fn crawl_is_served_as_json_and_as_a_page() {
     assert!(page.contains("Sites blocked") && !page.contains("opted out"), "{page}");
     let latest = page.split("Latest visits").nth(1).unwrap();
     let first = latest.split("<li data-key").nth(1).unwrap();
-    for part in ["href=\"/sites/secretive.example\"", "1 manifest read", "3 requests in 3.0 s", "<time"] {
+    for part in ["href=\"/sites/secretive.example\"", "1 document fetched", "3 requests in 3.0 s", "<time"] {
         assert!(first.contains(part), "no {part} in {first}");
     }
     for part in ["Requests a second", "Every site was visited as recently as it should be."] {
         assert!(page.contains(part), "no {part} in {page}");
     }
-    assert!(page.contains("Last hour, by the minute") && page.contains("Last 24 hours, by the hour"));
+    assert!(page.contains("Visits in the last hour, by the minute"));
 }
 
 /// The number comes from the visits, so it includes requests for robots.txt, which are not fetches of documents.

@@ -281,10 +281,10 @@ impl<'a> CapabilityText<'a> {
     /// The texts with the weight of their words, in order of importance.
     fn weighted(&self) -> Vec<(&str, usize)> {
         let capability = self.capability;
-        let mut texts = vec![(capability.name.as_str(), NAME_WEIGHT as usize)];
+        let mut texts = vec![(without_scheme(&capability.name), NAME_WEIGHT as usize)];
         texts.extend(capability.title.as_deref().map(|title| (title, TITLE_WEIGHT)));
         if fold_exact(&capability.native_id) != fold_exact(&capability.name) {
-            texts.push((capability.native_id.as_str(), 1));
+            texts.push((without_scheme(&capability.native_id), 1));
         }
         texts.extend(capability.description.as_deref().map(|text| (text, 1)));
         texts.extend(self.category.iter().map(|text| (*text, 1)));
@@ -292,7 +292,7 @@ impl<'a> CapabilityText<'a> {
         for text in [&self.parameters.texts, &self.response.names, &self.response.texts] {
             texts.extend(text.iter().map(|text| (text.as_str(), 1)));
         }
-        texts.extend(self.texts_of_other_declarations().into_iter().map(|text| (text, 1)));
+        texts.extend(self.texts_of_other_declarations().into_iter().map(|text| (without_scheme(text), 1)));
         texts
     }
 
@@ -462,6 +462,17 @@ impl Terms {
 /// A name without separators, in lower case: `bookFlight` and `book_flight` become equal.
 fn without_separators(name: &str) -> String {
     fold_exact(name).chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// An identifier without its scheme, whose words say nothing about a capability: `urn:air:`, `did:web:`, `https://`. A search for the whole
+/// identifier matches it in the field `exact`.
+fn without_scheme(text: &str) -> &str {
+    let is_scheme = |text: &&str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let Some((scheme, rest)) = text.split_once(':') else { return text };
+    if scheme.eq_ignore_ascii_case("urn") || scheme.eq_ignore_ascii_case("did") {
+        return rest.split_once(':').filter(|(space, _)| is_scheme(space)).map_or(text, |(_, name)| name);
+    }
+    rest.strip_prefix("//").filter(|_| is_scheme(&scheme)).unwrap_or(text)
 }
 
 fn push_term(joined: &mut String, term: &str) {

@@ -261,3 +261,9 @@ const fn is_of_cookie(byte: u8) -> bool {
 pub(super) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, ESCAPED).to_string()
 }
+
+/// The URL up to the value of a key in its query. The name is escaped, as the Python library escapes its parameters.
+pub(super) fn url_before_key(url: &str, name: &str) -> String {
+    let joint = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{joint}{}=", escaped(name))
+}

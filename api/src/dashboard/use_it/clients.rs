@@ -2,22 +2,59 @@
 
 use data_encoding::BASE64;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+use super::call::url_before_key;
+use super::credentials::{API_KEY, Secret, TOKEN};
 
 const CLAUDE_COMMAND: &str = "For Claude Code, run this command. In Claude on the web or the desktop, choose Settings, Connectors, Add custom connector, and paste the address at the end of the command.";
 const CLAUDE_FILE: &str = "For Claude Code, put this into the file .mcp.json of a project. In Claude on the web or the desktop, choose Settings, Connectors, Add custom connector, and paste the address.";
+const CLAUDE_FILE_WITH_SECRET: &str = "For Claude Code, put this into the file .mcp.json of a project.";
+const CURSOR: &str =
+    "Or put this into the file .cursor/mcp.json of a project, or ~/.cursor/mcp.json for all projects.";
+const VS_CODE: &str = "Or put this into the file .vscode/mcp.json of a project.";
+const OTHER: &str = "Most other clients read a file like this one. The transport is streamable HTTP.";
 
 /// An MCP server with the streamable HTTP transport.
 #[derive(Debug, Clone)]
 pub(crate) struct McpServer {
     pub(crate) name: String,
+    /// Without braces, which would begin a variable in the files of clients.
     pub(crate) url: String,
+    /// The key or token that the client must be given. `None` if it needs none, or signs the person in itself.
+    pub(crate) secret: Option<Secret>,
 }
 
 impl McpServer {
     /// The registry's own server.
     pub(crate) fn of_this_registry(base: &str) -> Self {
-        Self { name: "agentdex".to_owned(), url: format!("{base}/mcp") }
+        Self { name: "agentdex".to_owned(), url: format!("{base}/mcp"), secret: None }
+    }
+
+    /// The environment variable that contains the secret.
+    fn variable(&self) -> Option<&'static str> {
+        self.secret.as_ref().map(|secret| if *secret == Secret::Bearer { TOKEN } else { API_KEY })
+    }
+
+    /// The members `url` and, for a secret in a header, `headers`, with the value that a client replaces by the secret.
+    fn entry(&self, value: &str) -> Map<String, Value> {
+        let header = |name: &str, value: String| (self.url.clone(), Some(json!({name: value})));
+        let (url, headers) = match &self.secret {
+            Some(Secret::Bearer) => header("Authorization", format!("Bearer {value}")),
+            Some(Secret::Header(name)) => header(name, value.to_owned()),
+            Some(Secret::Cookie(name)) => header("Cookie", format!("{name}={value}")),
+            Some(Secret::Query(name)) => (format!("{}{value}", url_before_key(&self.url, name)), None),
+            None => (self.url.clone(), None),
+        };
+        let members = [("url", Some(Value::from(url))), ("headers", headers)];
+        members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    }
+
+    /// The same with the transport.
+    fn http_entry(&self, value: &str) -> Map<String, Value> {
+        let mut entry = Map::from_iter([("type".to_owned(), Value::from("http"))]);
+        entry.extend(self.entry(value));
+        entry
     }
 }
 
@@ -27,53 +64,99 @@ pub(crate) struct Client {
     pub(crate) name: &'static str,
     /// Label and address of a link that opens the client.
     pub(crate) link: Option<(&'static str, String)>,
-    pub(crate) steps: &'static str,
+    pub(crate) steps: String,
     pub(crate) text: String,
 }
 
 pub(crate) fn of(server: &McpServer) -> Vec<Client> {
+    vec![claude(server), cursor(server), vs_code(server), other(server)]
+}
+
+fn claude(server: &McpServer) -> Client {
     let (name, url) = (server.name.as_str(), server.url.as_str());
-    let entry = json!({"url": url});
-    let servers = |key: &str, entry: &Value| {
-        let text = serde_json::to_string_pretty(&json!({key: {name: entry}})).unwrap_or_default();
-        settings::escape::json(&text).into_owned()
-    };
-    let cursor = format!(
-        "cursor://anysphere.cursor-deeplink/mcp/install?name={}&config={}",
-        escaped(name),
-        escaped(&BASE64.encode(entry.to_string().as_bytes()))
-    );
-    let of_http = json!({"type": "http", "url": url});
-    let of_code = json!({"name": name, "type": "http", "url": url});
-    let (steps, text) = if is_one_word(name) && is_one_word(url) {
+    let variable = server.variable();
+    let (steps, text) = if let Some(variable) = variable {
+        // without a file, the command would contain the secret, and each shell quotes its variables in another way
+        let entry = server.http_entry(&format!("${{{variable}}}"));
+        (CLAUDE_FILE_WITH_SECRET, file(json!({"mcpServers": {name: entry}})))
+    } else if is_one_word(name) && is_one_word(url) {
         (CLAUDE_COMMAND, format!("claude mcp add --transport http {name} {url}"))
     } else {
-        (CLAUDE_FILE, servers("mcpServers", &of_http))
+        (CLAUDE_FILE, file(json!({"mcpServers": {name: server.http_entry("")}})))
     };
-    vec![
-        Client { id: "claude", name: "Claude", link: None, steps, text },
-        Client {
-            id: "cursor",
-            name: "Cursor",
-            link: Some(("Add to Cursor", cursor)),
-            steps: "Or put this into the file .cursor/mcp.json of a project, or ~/.cursor/mcp.json for all projects.",
-            text: servers("mcpServers", &entry),
-        },
-        Client {
-            id: "vscode",
-            name: "VS Code",
-            link: Some(("Add to VS Code", format!("vscode:mcp/install?{}", escaped(&of_code.to_string())))),
-            steps: "Or put this into the file .vscode/mcp.json of a project.",
-            text: servers("servers", &of_http),
-        },
-        Client {
-            id: "other",
-            name: "Other",
-            link: None,
-            steps: "Most other clients read a file like this one. The transport is streamable HTTP.",
-            text: servers("mcpServers", &of_http),
-        },
-    ]
+    Client { id: "claude", name: "Claude", link: None, steps: with_variable(steps, variable), text }
+}
+
+fn cursor(server: &McpServer) -> Client {
+    let variable = server.variable();
+    let entry = Value::Object(server.entry(&format!("${{env:{}}}", variable.unwrap_or_default())));
+    let link = format!(
+        "cursor://anysphere.cursor-deeplink/mcp/install?name={}&config={}",
+        escaped(&server.name),
+        escaped(&BASE64.encode(entry.to_string().as_bytes()))
+    );
+    Client {
+        id: "cursor",
+        name: "Cursor",
+        link: Some(("Add to Cursor", link)),
+        steps: with_variable(CURSOR, variable),
+        text: file(json!({"mcpServers": {server.name.as_str(): entry}})),
+    }
+}
+
+fn vs_code(server: &McpServer) -> Client {
+    let id = server.variable().unwrap_or_default().to_lowercase();
+    let entry = server.http_entry(&format!("${{input:{id}}}"));
+    let mut linked = Map::from_iter([("name".to_owned(), Value::from(server.name.as_str()))]);
+    linked.extend(entry.clone());
+    let mut text = Map::from_iter([("servers".to_owned(), json!({server.name.as_str(): entry}))]);
+    let mut steps = VS_CODE.to_owned();
+    if server.secret.is_some() {
+        let asked = format!("The secret of {}", server.name);
+        let inputs = json!([{"type": "promptString", "id": id, "description": asked, "password": true}]);
+        linked.insert("inputs".to_owned(), inputs.clone());
+        text.insert("inputs".to_owned(), inputs);
+        steps.push_str(" VS Code asks for the secret and stores it.");
+    }
+    let link = format!("vscode:mcp/install?{}", escaped(&Value::Object(linked).to_string()));
+    Client {
+        id: "vscode",
+        name: "VS Code",
+        link: Some(("Add to VS Code", link)),
+        steps,
+        text: file(text.into()),
+    }
+}
+
+fn other(server: &McpServer) -> Client {
+    let variable = server.variable();
+    let mut steps = OTHER.to_owned();
+    if let Some(variable) = variable {
+        steps = format!("{steps} Replace {variable} by the secret.");
+    }
+    let entry = server.http_entry(variable.unwrap_or_default());
+    Client {
+        id: "other",
+        name: "Other",
+        link: None,
+        steps,
+        text: file(json!({"mcpServers": {server.name.as_str(): entry}})),
+    }
+}
+
+fn with_variable(steps: &str, variable: Option<&str>) -> String {
+    match variable {
+        Some(variable) => {
+            format!("{steps} The secret comes from the environment variable {variable}, so set it first.")
+        }
+        None => steps.to_owned(),
+    }
+}
+
+/// The text of a file that a client reads.
+fn file(members: Value) -> String {
+    let text = serde_json::to_string_pretty(&members).unwrap_or_default();
+    settings::escape::json(&text).into_owned()
 }
 
 fn escaped(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! The credentials of a call: what to obtain and where, and their location in the request.
 
-use manifest::model::{Auth, AuthScheme};
+use manifest::model::{AppliesTo, Auth, AuthScheme};
 use manifest::{Capability, Manifest};
 use settings::escape;
 
@@ -25,7 +25,7 @@ pub(crate) struct Credential {
 
 /// The location of a secret in a request, and the variable that contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Secret {
+pub(crate) enum Secret {
     Bearer,
     Header(String),
     Query(String),
@@ -156,4 +156,25 @@ pub(super) fn secret_of(manifest: &Manifest, capability: &Capability) -> Option<
     let declared = manifest.authentication_for_agents(capability);
     let usual = || capability.auth.schemes.iter().find_map(|scheme| secret(&Auth::new(*scheme)));
     declared.into_iter().find_map(secret).or_else(usual)
+}
+
+/// The secret that a client must be given for an MCP server. `None` if the client can sign the person in (OAuth), which needs no secret in
+/// its configuration.
+pub(super) fn secret_of_client(manifest: &Manifest, capability: &Capability) -> Option<Secret> {
+    let is_sign_in = capability.auth.schemes.iter().any(|scheme| signs_in(*scheme));
+    if is_sign_in { None } else { secret_of(manifest, capability) }
+}
+
+/// The secret that a client must be given for the MCP server of a document with these schemes.
+pub(crate) fn secret_of_schemes(schemes: &[Auth]) -> Option<Secret> {
+    let is_free = |auth: &Auth| auth.scheme == AuthScheme::None || signs_in(auth.scheme);
+    if schemes.iter().any(is_free) {
+        return None;
+    }
+    let is_needed = |auth: &&Auth| !matches!(auth.applies_to, AppliesTo::OptionalIds { .. });
+    schemes.iter().filter(is_needed).find_map(secret)
+}
+
+const fn signs_in(scheme: AuthScheme) -> bool {
+    matches!(scheme, AuthScheme::OAuth2 | AuthScheme::OpenId | AuthScheme::Delegated)
 }

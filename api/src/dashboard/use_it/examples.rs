@@ -74,8 +74,8 @@ fn text(name: &str, schema: &Value) -> Value {
     let example = match schema.get("format").and_then(Value::as_str) {
         Some("date") if is_past => "1990-03-14",
         Some("date-time") if is_past => "1990-03-14T00:00:00Z",
-        Some("date") => "2027-03-14",
-        Some("date-time") => "2027-03-14T09:30:00Z",
+        Some("date") => "2030-03-14",
+        Some("date-time") => "2030-03-14T09:30:00Z",
         Some("time") => "09:30:00",
         Some("email") => "ada@example.com",
         Some("uri" | "url") => "https://example.com/",
@@ -187,6 +187,6 @@ mod tests {
     fn example_birth_dates_are_in_the_past() {
         let date = json!({"type": "string", "format": "date-time"});
         assert_eq!(text("birth_date", &date), "1990-03-14T00:00:00Z");
-        assert_eq!(text("departure", &date), "2027-03-14T09:30:00Z");
+        assert_eq!(text("departure", &date), "2030-03-14T09:30:00Z");
     }
 }

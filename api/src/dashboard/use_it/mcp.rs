@@ -7,6 +7,7 @@ use store::StoredManifest;
 use url::Url;
 
 use super::clients::McpServer;
+use super::credentials::{Secret, secret_of_client};
 use crate::dashboard::links;
 
 /// An MCP server that a document declares.
@@ -19,15 +20,16 @@ pub(crate) struct DeclaredServer {
 impl DeclaredServer {
     /// The server at an address that agents may call. `is_own` states whether the site itself publishes the document, and the document
     /// describes only this service. `None` for an address that cannot be linked or has no host name.
-    pub(crate) fn of(address: &str, site: &SiteName, is_own: bool) -> Option<Self> {
-        let url = links::harmless(address)?;
+    pub(crate) fn of(address: &str, site: &SiteName, is_own: bool, secret: Option<Secret>) -> Option<Self> {
+        // Clients replace `${env:NAME}` in an address by the value of a variable of the person.
+        let url = links::harmless(address)?.replace('{', "%7B").replace('}', "%7D");
         let host = Host::parse(Url::parse(&url).ok()?.host_str()?).ok()?;
         let name = match (is_main_host(site, &host), is_own) {
             (true, true) => site.to_string(),
             (true, false) => format!("unverified-{host}"),
             (false, _) => host.to_string(),
         };
-        Some(Self { server: McpServer { name, url }, host })
+        Some(Self { server: McpServer { name, url, secret }, host })
     }
 
     /// 0 at the domain of the site, 1 at another host of the site, 2 elsewhere.
@@ -60,7 +62,8 @@ pub(super) fn of_capability(stored: &StoredManifest, capability: &Capability) ->
     let address = of_capability.or_else(|| declared.find_map(|interface| interface.url.as_deref()))?;
     let site = manifest.url.site();
     let is_own = is_own(stored.publisher, manifest.format());
-    let found = DeclaredServer::of(manifest.address_for_agents(address)?, &site, is_own)?;
+    let secret = secret_of_client(manifest, capability);
+    let found = DeclaredServer::of(manifest.address_for_agents(address)?, &site, is_own, secret)?;
     let (at, file) = (&found.host, manifest.url.host());
     let words = match stored.publisher {
         Publisher::Site if is_own && at.site() == site => {

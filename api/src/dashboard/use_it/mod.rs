@@ -5,7 +5,7 @@
 
 mod call;
 pub(crate) mod clients;
-mod credentials;
+pub(crate) mod credentials;
 mod examples;
 pub(crate) mod mcp;
 mod snippets;
@@ -19,12 +19,12 @@ use self::call::Call;
 use self::clients::{Client, McpServer};
 use self::credentials::Credential;
 use super::capability::CapabilityRequest;
-use super::links;
 use super::schema::{self, Row};
+use super::{labels, links};
 use crate::answers::caution::{Elsewhere, Money};
 use crate::parameters::QueryPairs;
 use crate::text;
-use crate::tool_export::{self, ToolShape};
+use crate::tool_export::{self, Refused, ToolShape};
 
 /// Maximum length of the text of one tab, in bytes; a longer definition is linked instead.
 const TEXT_BYTES_MAX: usize = 32 * 1_024;
@@ -75,6 +75,8 @@ pub(crate) struct UseIt {
     pub(crate) mcp_words: Option<String>,
     pub(crate) clients: Vec<Client>,
     pub(crate) fields: Vec<Field>,
+    /// A sentence about parameters without a field.
+    pub(crate) more_fields: Option<String>,
     pub(crate) form_href: String,
     /// Whether values were typed into the form.
     pub(crate) is_filled: bool,
@@ -99,6 +101,7 @@ pub(crate) fn use_it(
         Some((server, words)) => (server, Some(words)),
         None => (McpServer::of_this_registry(base), None),
     };
+    let fields = if call.is_ok() { fields(&rows, parameters.as_ref(), typed) } else { Vec::new() };
     UseIt {
         elsewhere: elsewhere(manifest, capability),
         warning: warning(capability),
@@ -109,7 +112,8 @@ pub(crate) fn use_it(
         first_tab: first_tab(capability),
         clients: clients::of(&mcp),
         mcp_words,
-        fields: if call.is_ok() { fields(&rows, parameters.as_ref(), typed) } else { Vec::new() },
+        more_fields: more_fields(rows.get(fields.len()..).unwrap_or_default()),
+        fields,
         form_href: format!("{}/try", links::capability(&capability.id)),
         is_filled: !given.is_empty(),
     }
@@ -118,16 +122,18 @@ pub(crate) fn use_it(
 /// A warning about the effects of a call; nothing for a call that only reads and moves no money.
 fn warning(capability: &Capability) -> Option<String> {
     let safety = &capability.safety;
+    let money = Money::of(&capability.name, &capability.semantic_types, safety.class);
     let effect = match safety.class {
         SafetyClass::Read => "",
         SafetyClass::Write => "This call changes data at the site.",
+        SafetyClass::Destructive if money.is_some() => "This call may delete or overwrite something.",
         SafetyClass::Destructive => "This call may delete or overwrite something, or spend money.",
         SafetyClass::Irreversible => "This call cannot be undone.",
         SafetyClass::Unknown => {
             "The publisher does not say what this call changes. Treat it as one that does."
         }
     };
-    let ask = match (Money::of(&capability.semantic_types, safety.class), safety.confirmation, safety.class) {
+    let ask = match (money, safety.confirmation, safety.class) {
         (Some(money), ..) => format!(" {}", money.warning()),
         (None, Confirmation::Required, _) => " Ask the person for permission before each call.".to_owned(),
         (None, _, SafetyClass::Destructive | SafetyClass::Irreversible) => {
@@ -224,7 +230,17 @@ fn definition(
             let text = text.filter(|text| text.len() <= TEXT_BYTES_MAX);
             snippet(text, "The definition is too long for this page.".to_owned(), Some(href))
         }
-        Err(refused) => snippet(None, format!("There is no tool definition: {refused}."), None),
+        Err(refused) => snippet(None, no_definition(&refused), None),
+    }
+}
+
+/// Why a tab has no definition, and which tab has one.
+fn no_definition(refused: &Refused) -> String {
+    match refused {
+        Refused::NotHttp { protocol } => format!(
+            "It is called over {protocol}, which an OpenAPI document cannot express. Use the tab MCP, OpenAI or Anthropic."
+        ),
+        other => format!("There is no tool definition: {other}."),
     }
 }
 
@@ -272,6 +288,18 @@ fn fields(rows: &[Row], parameters: Option<&Value>, typed: &QueryPairs) -> Vec<F
         }
     };
     rows.iter().take(FIELDS_MAX).map(field).collect()
+}
+
+/// The request contains the required parameters without a field, with their examples.
+fn more_fields(rows: &[Row]) -> Option<String> {
+    let required = rows.iter().filter(|row| row.required).count() as u64;
+    let more = labels::counted(rows.len() as u64, "more parameter has", "more parameters have");
+    let of_required = match required {
+        0 => String::new(),
+        1 => " The request contains the required one with its example.".to_owned(),
+        many => format!(" The request contains the {many} required ones with their examples."),
+    };
+    (!rows.is_empty()).then(|| format!("{more} no field here.{of_required}"))
 }
 
 #[cfg(test)]

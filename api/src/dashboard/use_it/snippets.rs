@@ -3,7 +3,7 @@
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode_byte, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::call::{Call, HttpCall, escaped};
+use super::call::{Call, HttpCall, url_before_key};
 use super::credentials::{API_KEY, Secret, TOKEN};
 
 /// Maximum length of a body on one line of a command, in characters.
@@ -49,7 +49,7 @@ pub(super) fn curl(call: &Call) -> String {
 fn curl_http(call: &HttpCall) -> String {
     let url = match &call.secret {
         Some(Secret::Query(name)) => {
-            format!("{}\"${API_KEY}\"", address(&url_before_key(call, name)))
+            format!("{}\"${API_KEY}\"", address(&url_before_key(&call.url, name)))
         }
         _ => address(&call.url),
     };
@@ -78,12 +78,6 @@ fn curl_http(call: &HttpCall) -> String {
         lines.push(format!("-d {}", shell(&if is_long { pretty(body, 0) } else { line })));
     }
     lines.join(" \\\n  ")
-}
-
-/// The URL up to the value of a key in its query. The name is escaped, as the Python library escapes its parameters.
-fn url_before_key(call: &HttpCall, name: &str) -> String {
-    let joint = if call.url.contains('?') { '&' } else { '?' };
-    format!("{}{joint}{}=", call.url, escaped(name))
 }
 
 /// A URL as one word of POSIX shells, cmd.exe and PowerShell. A server reads the escaped characters like the characters themselves.
@@ -137,26 +131,42 @@ pub(super) fn python(call: &Call) -> String {
     match call {
         Call::Http(http) => python_http(http),
         Call::Mcp { url, tool, arguments, secret } => {
-            let (imports, headers) = if secret.is_some() {
-                (
-                    "import asyncio\nimport os\n",
-                    ", headers={\"Authorization\": f\"Bearer {os.environ['TOKEN']}\"}",
-                )
-            } else {
-                ("import asyncio\n", "")
-            };
+            let imports = if secret.is_some() { "import asyncio\nimport os\n" } else { "import asyncio\n" };
+            let address = python_address(url, secret.as_ref());
+            let headers = secret.as_ref().and_then(python_header);
+            let headers = headers.map(|header| format!(", headers={{{header}}}")).unwrap_or_default();
             format!(
                 "# pip install mcp\n{imports}\nfrom mcp import ClientSession\nfrom mcp.client.streamable_http import streamablehttp_client\n\n\n\
                  async def main():\n    \
-                 async with streamablehttp_client({}{headers}) as (read, write, _):\n        \
+                 async with streamablehttp_client({address}{headers}) as (read, write, _):\n        \
                  async with ClientSession(read, write) as session:\n            \
                  await session.initialize()\n            \
                  print(await session.call_tool({}, {}))\n\n\nasyncio.run(main())",
-                quoted(url),
                 quoted(tool),
                 python_value(arguments, 12),
             )
         }
+    }
+}
+
+/// The address of an MCP server, with a secret that is in its query.
+fn python_address(url: &str, secret: Option<&Secret>) -> String {
+    match secret {
+        Some(Secret::Query(name)) => {
+            format!("{} + os.environ[\"{API_KEY}\"]", quoted(&url_before_key(url, name)))
+        }
+        _ => quoted(url),
+    }
+}
+
+/// The header that contains a secret, as a member of a dictionary.
+fn python_header(secret: &Secret) -> Option<String> {
+    let key = format!("os.environ[\"{API_KEY}\"]");
+    match secret {
+        Secret::Bearer => Some(format!("\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN}\"]")),
+        Secret::Header(name) => Some(format!("{}: {key}", quoted(name))),
+        Secret::Cookie(name) => Some(format!("\"Cookie\": {} + {key}", quoted(&format!("{name}=")))),
+        Secret::Query(_) => None,
     }
 }
 
@@ -165,16 +175,11 @@ fn python_http(call: &HttpCall) -> String {
     let key = format!("os.environ[\"{API_KEY}\"]");
     let mut headers = stated_headers(call);
     match &call.secret {
-        Some(Secret::Bearer) => {
-            headers.push(format!("\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN}\"]"));
-        }
-        Some(Secret::Header(name)) => {
-            headers.push(format!("{}: {key}", quoted(name)));
-        }
         Some(Secret::Query(name)) => {
             arguments.push(format!("params={{{}: {key}}}", quoted(name)));
         }
         Some(Secret::Cookie(_)) | None => {}
+        Some(secret) => headers.extend(python_header(secret)),
     }
     let mut cookies: Vec<String> = call.cookies.iter().map(member).collect();
     if let Some(Secret::Cookie(name)) = &call.secret {
@@ -221,21 +226,18 @@ pub(super) fn typescript(call: &Call) -> String {
     match call {
         Call::Http(http) => typescript_http(http),
         Call::Mcp { url, tool, arguments, secret } => {
-            let options = if secret.is_some() {
-                format!(
-                    ", {{\n  requestInit: {{ headers: {{ Authorization: `Bearer ${{process.env.{TOKEN}}}` }} }},\n}}"
-                )
-            } else {
-                String::new()
-            };
+            let address = typescript_address(url, secret.as_ref());
+            let header = secret.as_ref().and_then(typescript_header);
+            let options =
+                header.map(|header| format!(", {{\n  requestInit: {{ headers: {{ {header} }} }},\n}}"));
+            let options = options.unwrap_or_default();
             format!(
                 "// npm install @modelcontextprotocol/sdk\n\
                  import {{ Client }} from \"@modelcontextprotocol/sdk/client/index.js\";\n\
                  import {{ StreamableHTTPClientTransport }} from \"@modelcontextprotocol/sdk/client/streamableHttp.js\";\n\n\
                  const client = new Client({{ name: \"my-agent\", version: \"1.0.0\" }});\n\
-                 await client.connect(new StreamableHTTPClientTransport(new URL({}){options}));\n\
+                 await client.connect(new StreamableHTTPClientTransport(new URL({address}){options}));\n\
                  console.log(await client.callTool({{ name: {}, arguments: {} }}));",
-                quoted(url),
                 quoted(tool),
                 pretty(arguments, 0),
             )
@@ -243,21 +245,35 @@ pub(super) fn typescript(call: &Call) -> String {
     }
 }
 
+/// A URL, with a secret that is in its query.
+fn typescript_address(url: &str, secret: Option<&Secret>) -> String {
+    match secret {
+        Some(Secret::Query(name)) => {
+            format!("{} + process.env.{API_KEY}!", quoted(&url_before_key(url, name)))
+        }
+        _ => quoted(url),
+    }
+}
+
+/// The header that contains a secret, as a member of an object.
+fn typescript_header(secret: &Secret) -> Option<String> {
+    let key = format!("process.env.{API_KEY}!");
+    match secret {
+        Secret::Bearer => Some(format!("Authorization: `Bearer ${{process.env.{TOKEN}}}`")),
+        Secret::Header(name) => Some(format!("{}: {key}", quoted(name))),
+        Secret::Cookie(name) => Some(format!("Cookie: {} + {key}", quoted(&format!("{name}=")))),
+        Secret::Query(_) => None,
+    }
+}
+
 fn typescript_http(call: &HttpCall) -> String {
     let mut lines = vec![format!("method: {}", quoted(&call.method))];
     let mut headers = stated_headers(call);
     let key = format!("process.env.{API_KEY}!");
-    let mut url = quoted(&call.url);
-    match &call.secret {
-        Some(Secret::Bearer) => headers.push(format!("Authorization: `Bearer ${{process.env.{TOKEN}}}`")),
-        Some(Secret::Header(name)) => {
-            headers.push(format!("{}: {key}", quoted(name)));
-        }
-        Some(Secret::Query(name)) => {
-            url = format!("{} + {key}", quoted(&url_before_key(call, name)));
-        }
-        Some(Secret::Cookie(_)) | None => {}
-    }
+    let url = typescript_address(&call.url, call.secret.as_ref());
+    // a cookie is joined with the other cookies below
+    let header = call.secret.as_ref().filter(|secret| !matches!(secret, Secret::Cookie(_)));
+    headers.extend(header.and_then(typescript_header));
     let cookies = stated_cookies(call);
     match secret_cookie(call) {
         Some(start) => headers.push(format!("Cookie: {} + {key}", quoted(&start))),

@@ -145,12 +145,124 @@ fn tools_of_mcp_servers_are_called_by_their_protocol() {
     assert!(python.contains("session.call_tool(\"book\", {\n"), "{python}");
     assert!(typescript.contains("callTool({ name: \"book\""), "{typescript}");
     let address = manifest.capabilities[0].invocation.endpoint().unwrap();
-    let server = mcp::DeclaredServer::of(address, &manifest.url.site(), true).unwrap().server;
+    let server = mcp::DeclaredServer::of(address, &manifest.url.site(), true, None).unwrap().server;
     assert_eq!((server.name.as_str(), server.url.as_str()), ("skyhop.example", "https://skyhop.example/mcp"));
     for client in clients::of(&server) {
         let link = client.link.map(|(_, href)| href).unwrap_or_default();
         assert!(!link.contains(['<', '"', ' ']), "{link}");
         assert!(client.text.contains("https://skyhop.example/mcp"), "{}", client.text);
+    }
+}
+
+/// A tool of an MCP server with one declared scheme.
+fn tool_with(scheme: &Value) -> Manifest {
+    let mut manifest = manifest_of(&json!({
+        "invocation": {"protocol": "mcp", "url": "https://skyhop.example/mcp", "native": "book"},
+        "auth": {"required": "yes", "schemes": [scheme["scheme"]]},
+    }));
+    manifest.auth = serde_json::from_value(json!([scheme])).unwrap();
+    manifest
+}
+
+#[test]
+fn tools_of_mcp_servers_are_called_with_the_declared_secret() {
+    for (scheme, [curl, python, typescript]) in [
+        (
+            json!({"scheme": "api_key", "in": "header", "name": "X-Sky"}),
+            [
+                r#"-H 'X-Sky: '"$API_KEY""#,
+                r#"("https://skyhop.example/mcp", headers={"X-Sky": os.environ["API_KEY"]})"#,
+                r#"headers: { "X-Sky": process.env.API_KEY! }"#,
+            ],
+        ),
+        (
+            json!({"scheme": "api_key", "in": "query", "name": "key"}),
+            [
+                r#"https://skyhop.example/mcp?key=""$API_KEY""#,
+                r#"("https://skyhop.example/mcp?key=" + os.environ["API_KEY"])"#,
+                r#"new URL("https://skyhop.example/mcp?key=" + process.env.API_KEY!)"#,
+            ],
+        ),
+        (
+            json!({"scheme": "api_key", "in": "cookie", "name": "sid"}),
+            [
+                r#"-b 'sid='"$API_KEY""#,
+                r#"headers={"Cookie": "sid=" + os.environ["API_KEY"]}"#,
+                r#"headers: { Cookie: "sid=" + process.env.API_KEY! }"#,
+            ],
+        ),
+        (
+            json!({"scheme": "bearer"}),
+            [
+                r#"-H "Authorization: Bearer $TOKEN""#,
+                r#"headers={"Authorization": "Bearer " + os.environ["TOKEN"]}"#,
+                "headers: { Authorization: `Bearer ${process.env.TOKEN}` }",
+            ],
+        ),
+    ] {
+        let texts = written(&tool_with(&scheme), "");
+        assert!(texts[0].contains(curl), "{scheme}: {}", texts[0]);
+        assert!(texts[1].contains(python), "{scheme}: {}", texts[1]);
+        assert!(texts[2].contains(typescript), "{scheme}: {}", texts[2]);
+        let bearer = texts.iter().filter(|text| text.contains("Bearer")).count();
+        assert_eq!(bearer, if scheme["scheme"] == "bearer" { 3 } else { 0 }, "{texts:?}");
+    }
+}
+
+/// The server at `address` as the page of its tool describes it.
+fn server_of(manifest: &Manifest, address: &str) -> McpServer {
+    let secret = credentials::secret_of_client(manifest, &manifest.capabilities[0]);
+    assert_eq!(secret, credentials::secret_of_schemes(&manifest.auth), "the page of the site differs");
+    mcp::DeclaredServer::of(address, &manifest.url.site(), true, secret).unwrap().server
+}
+
+#[test]
+fn clients_send_the_declared_secret_of_an_mcp_server() {
+    let key = json!({"scheme": "api_key", "in": "header", "name": "X-Sky"});
+    let clients = clients::of(&server_of(&tool_with(&key), "https://skyhop.example/mcp"));
+    let [claude, cursor, vs_code, other] = clients.try_into().ok().unwrap();
+    let file = |client: &Client| serde_json::from_str::<Value>(&client.text).unwrap();
+    assert_eq!(
+        file(&claude),
+        json!({"mcpServers": {"skyhop.example": {"type": "http", "url": "https://skyhop.example/mcp", "headers": {"X-Sky": "${API_KEY}"}}}})
+    );
+    assert!(claude.steps.contains("environment variable API_KEY"), "{}", claude.steps);
+    let of_cursor = json!({"url": "https://skyhop.example/mcp", "headers": {"X-Sky": "${env:API_KEY}"}});
+    assert_eq!(file(&cursor), json!({"mcpServers": {"skyhop.example": of_cursor}}));
+    let link = url::Url::parse(&cursor.link.unwrap().1).unwrap();
+    let config = link.query_pairs().find(|(name, _)| name == "config").unwrap().1.into_owned();
+    let config = data_encoding::BASE64.decode(config.as_bytes()).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&config).unwrap(), of_cursor);
+    let input = json!([{"type": "promptString", "id": "api_key", "description": "The secret of skyhop.example", "password": true}]);
+    let of_code = file(&vs_code);
+    assert_eq!(of_code["servers"]["skyhop.example"]["headers"], json!({"X-Sky": "${input:api_key}"}));
+    assert_eq!(of_code["inputs"], input);
+    let (_, link) = vs_code.link.unwrap();
+    let linked = percent_encoding::percent_decode_str(link.split_once('?').unwrap().1).decode_utf8().unwrap();
+    let linked: Value = serde_json::from_str(&linked).unwrap();
+    assert_eq!((&linked["inputs"], &linked["headers"]["X-Sky"]), (&input, &json!("${input:api_key}")));
+    assert_eq!(file(&other)["mcpServers"]["skyhop.example"]["headers"]["X-Sky"], "API_KEY");
+}
+
+#[test]
+fn clients_get_no_secret_for_a_server_that_signs_the_person_in() {
+    for scheme in [json!({"scheme": "oauth2"}), json!({"scheme": "openid"})] {
+        let server = server_of(&tool_with(&scheme), "https://skyhop.example/mcp");
+        for client in clients::of(&server) {
+            assert!(!client.text.contains("eader") && !client.text.contains("${"), "{}", client.text);
+        }
+    }
+}
+
+/// Clients replace `${env:NAME}` in the address of a server by a variable of the person, so no address of a publisher may contain one.
+#[test]
+fn an_address_of_a_publisher_reads_no_variable_of_a_client() {
+    for address in ["https://skyhop.example/mcp?x=${env:TOKEN}", "https://skyhop.example/${TOKEN}#${input:x}"]
+    {
+        let server = server_of(&tool_with(&json!({"scheme": "oauth2"})), address);
+        for client in clients::of(&server) {
+            assert!(!client.text.contains("${"), "{}", client.text);
+        }
     }
 }
 
@@ -182,7 +294,7 @@ fn explains_why_a_call_has_no_example() {
 /// The quoting of POSIX shells, cmd.exe and PowerShell differs.
 #[test]
 fn an_address_in_a_command_is_one_word_in_every_shell() {
-    let server = |url: &str| McpServer { name: "shop.example".to_owned(), url: url.to_owned() };
+    let server = |url: &str| McpServer { name: "shop.example".to_owned(), url: url.to_owned(), secret: None };
     for (path, is_command) in [
         ("mcp", true),
         ("v1/mcp-2.0_a", true),
@@ -251,7 +363,11 @@ fn no_text_to_copy_has_characters_that_a_terminal_interprets() {
                 assert!(!text.contains(|c: char| c != '\n' && settings::escape::is_unsafe(c)), "{text:?}");
             }
         }
-        let mcp = McpServer { name: hostile.to_owned(), url: "https://skyhop.example/".to_owned() };
+        let mcp = McpServer {
+            name: hostile.to_owned(),
+            url: "https://skyhop.example/".to_owned(),
+            secret: Some(credentials::Secret::Bearer),
+        };
         for text in clients::of(&mcp).into_iter().map(|client| client.text) {
             assert!(!text.contains(|c: char| c != '\n' && settings::escape::is_unsafe(c)), "{text:?}");
         }
@@ -283,6 +399,38 @@ fn requests_that_no_tab_shows_are_not_built() {
         assert_eq!(call.unwrap().unwrap_err(), call::TOO_LONG, "{place}");
         assert!(spent.bytes_max < 2 * 1024 * 1024, "{place}: {} bytes", spent.bytes_max);
     }
+}
+
+#[test]
+fn says_which_parameters_have_no_field() {
+    let rows = |count: usize| {
+        let properties: Map<String, Value> =
+            (0..count).map(|at| (format!("p{at:02}"), json!({"type": "string"}))).collect();
+        let required: Vec<&String> = properties.keys().take(FIELDS_MAX + 2).collect();
+        schema::rows(&json!({"type": "object", "required": required, "properties": properties}))
+    };
+    let of = |count: usize| {
+        let rows = rows(count);
+        more_fields(&rows[fields(&rows, None, &QueryPairs::parse("").unwrap()).len()..])
+    };
+    assert_eq!(of(FIELDS_MAX), None);
+    assert_eq!(
+        of(FIELDS_MAX + 1).unwrap(),
+        "1 more parameter has no field here. The request contains the required one with its example."
+    );
+    assert_eq!(
+        of(FIELDS_MAX + 5).unwrap(),
+        "5 more parameters have no field here. The request contains the 2 required ones with their examples."
+    );
+}
+
+#[test]
+fn a_tab_without_a_definition_names_the_tabs_that_have_one() {
+    let words = no_definition(&Refused::NotHttp { protocol: "MCP".to_owned() });
+    assert_eq!(
+        words,
+        "It is called over MCP, which an OpenAPI document cannot express. Use the tab MCP, OpenAI or Anthropic."
+    );
 }
 
 #[test]
@@ -354,6 +502,13 @@ fn warning_names_the_effect_and_who_confirms() {
     let mut capability = manifest.capabilities[0].clone();
     let words = warning(&capability).unwrap();
     assert_eq!(words, "This call cannot be undone. Ask the person for permission before each call.");
+    capability.safety.class = SafetyClass::Destructive;
+    capability.name = "Buy ticket".to_owned();
+    assert_eq!(
+        warning(&capability).unwrap(),
+        "This call may delete or overwrite something. May cost money. Ask the person before each call."
+    );
+    capability.name = "Book seat".to_owned();
     capability.safety.class = SafetyClass::Read;
     assert_eq!(warning(&capability).unwrap(), "Ask the person for permission before each call.");
     capability.safety.confirmation = Confirmation::None;
