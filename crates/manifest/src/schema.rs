@@ -12,7 +12,7 @@ use crate::model::{AuthScheme, Invocation};
 use crate::object::Members;
 use crate::text;
 
-pub(crate) use self::descriptor::{descriptor, insert_type, object_descriptor};
+pub(crate) use self::descriptor::{descriptor, insert_type, is_of_types, object_descriptor};
 
 /// The part of a request that contains a parameter. The order decides which of two parameters with the same name keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -255,11 +255,16 @@ pub(crate) fn lenient(value: &Value, invocation: &Invocation) -> Option<Value> {
         }
         Value::Array(list) => {
             let mut parameters = Parameters::default();
+            let own = presence_of_names(list.iter().filter_map(Value::as_str));
             for item in list {
-                let name = item.as_str().or_else(|| item.get("name")?.as_str());
-                let Some(name) = name.map(|name| name.trim_end_matches('?')) else { continue };
-                let described = if item.is_object() { item } else { &Value::Null };
-                parameters.add_described(name, described, invocation);
+                let published = item.as_str().or_else(|| item.get("name")?.as_str());
+                let Some(name) = published.map(|name| name.trim_end_matches('?')) else { continue };
+                if item.is_object() {
+                    parameters.add_described(name, item, invocation);
+                } else {
+                    let presence = if published == Some(name) { own } else { Presence::Optional };
+                    parameters.add(name, Map::new(), Location::of(invocation, name), presence);
+                }
             }
             parameters.finish()
         }
@@ -276,22 +281,42 @@ fn of_member(key: &str, value: &Value, invocation: &Invocation) -> Option<Value>
         return lenient(value, invocation);
     };
     let mut parameters = Parameters::default();
-    for name in names {
-        let name = name.trim_end_matches('?');
-        parameters.add(name, Map::new(), Location::of(invocation, name), Presence::Optional);
+    let own = presence_of_names(names.iter().map(|(name, _)| *name));
+    for (published, type_name) in names {
+        let name = published.trim_end_matches('?');
+        let mut schema = Map::new();
+        if let Some(type_name) = type_name {
+            insert_type(&mut schema, type_name);
+        }
+        let presence = if published == name { own } else { Presence::Optional };
+        parameters.add(name, schema, Location::of(invocation, name), presence);
     }
     parameters.finish()
 }
 
-/// The names in a text that lists two or more: `q, limit`.
-fn names_in(text: &str) -> Vec<&str> {
+/// Whether the names of a list without a question mark are required: beside names that have one, they are.
+fn presence_of_names<'n>(mut names: impl Iterator<Item = &'n str>) -> Presence {
+    if names.any(|name| name.ends_with('?')) { Presence::Required } else { Presence::Optional }
+}
+
+/// The names in a text that lists two or more, or that states types: `q, limit`, `orders: Order[]`.
+fn names_in(text: &str) -> Vec<(&str, Option<&str>)> {
     let is_name = |name: &&str| {
         let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '[' | ']');
         let bare = name.trim_end_matches('?');
         !bare.is_empty() && bare.chars().all(plain)
     };
-    let names: Vec<&str> = text.split(',').take(NAMES_MAX).map(str::trim).collect();
-    if names.len() > 1 && names.iter().all(is_name) { names } else { Vec::new() }
+    let names = text.split(',').take(NAMES_MAX).map(str::trim);
+    let names: Vec<(&str, Option<&str>)> = names
+        .map(|entry| match entry.split_once(": ") {
+            Some((name, type_name)) => (name, Some(type_name.trim_start())),
+            None => (entry, None),
+        })
+        .collect();
+    let are_names =
+        names.iter().all(|(name, type_name)| is_name(name) && type_name.is_none_or(|it| is_name(&it)));
+    let is_list = names.len() > 1 || names.iter().any(|(_, type_name)| type_name.is_some());
+    if is_list && are_names { names } else { Vec::new() }
 }
 
 /// Maximum number of names of parameters in one text that are read.
