@@ -227,11 +227,22 @@ fn needs_token(schema: &Object<'_>) -> bool {
     })
 }
 
+/// Adds the description of a parameter to the member of the body with its name, if that has none.
+fn describe(member: Option<&mut Value>, parameter: Option<&Value>) {
+    let described = parameter.and_then(|parameter| parameter.get("description")?.as_str());
+    if let (Some(Value::Object(member)), Some(text)) = (member, described) {
+        member.entry("description").or_insert_with(|| Value::from(text));
+    }
+}
+
 fn merge(into: &mut Value, from: &Value) {
     for (key, value) in from.as_object().into_iter().flatten() {
         match (into.get_mut(key), value) {
             (Some(Value::Object(known)), Value::Object(more)) => {
-                known.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
+                for (name, value) in more {
+                    let before = known.insert(name.clone(), value.clone());
+                    describe(known.get_mut(name), before.as_ref());
+                }
             }
             (Some(Value::Array(known)), Value::Array(more)) => known.extend(more.iter().cloned()),
             (Some(_), _) => {}
