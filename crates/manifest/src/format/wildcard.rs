@@ -11,6 +11,7 @@ use crate::draft::{self, Draft};
 use crate::format::clauses::clauses;
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::lenient;
+use crate::hash::HashSet;
 use crate::model::{
     AppliesTo, Auth, AuthScheme, CapabilityAuth, CapabilityKind, Follow, Invocation, Link, Tristate,
     Workflow, WorkflowStep,
@@ -244,7 +245,12 @@ fn merge(into: &mut Value, from: &Value) {
                     describe(known.get_mut(name), before.as_ref());
                 }
             }
-            (Some(Value::Array(known)), Value::Array(more)) => known.extend(more.iter().cloned()),
+            (Some(Value::Array(known)), Value::Array(more)) => {
+                let names = known.iter().filter_map(Value::as_str);
+                let listed: HashSet<String> = names.map(str::to_owned).collect();
+                let is_new = |value: &&Value| value.as_str().is_none_or(|name| !listed.contains(name));
+                known.extend(more.iter().filter(is_new).cloned());
+            }
             (Some(_), _) => {}
             (None, value) => {
                 if let Some(map) = into.as_object_mut() {

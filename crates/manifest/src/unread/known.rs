@@ -51,7 +51,8 @@ impl<'w> Wanted<'w> {
     /// The words under which parsers keep methods, protocols and schemes of credentials, with room for the texts of this number of values.
     pub(super) fn of(values: usize) -> Self {
         let words = address::METHODS.len() + AuthScheme::ALL.len() + Protocol::ALL.len();
-        let texts = HashMap::with_capacity_and_hasher(values + words, Default::default());
+        let mut texts = HashMap::default();
+        texts.reserve(values + words);
         let mut wanted = Self { texts, bits: [0; 32] };
         for method in address::METHODS {
             wanted.add(method);
