@@ -56,6 +56,9 @@ fn has_phrase(text: &str, use_: Use) -> bool {
         Separators::Spaces => is_match(text, use_),
         Separators::Others => {
             let words = words_alone(text);
+            if has_no_phrase(words.as_bytes()) {
+                return false;
+            }
             is_match(&words, use_) || with_latin_letters(&words).is_some_and(|latin| is_match(&latin, use_))
         }
     }

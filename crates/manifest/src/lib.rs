@@ -17,6 +17,7 @@ mod draft;
 mod endpoint_host;
 pub mod entry;
 mod format;
+mod hash;
 mod identity;
 mod injection;
 mod json;

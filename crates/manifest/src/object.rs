@@ -75,11 +75,17 @@ impl<'v> Members<'v> {
     }
 
     fn find(&self, key: &str) -> Option<&'v Value> {
-        if self.map.len() > COMPARED_MAX {
-            return self.map.get(key);
-        }
-        self.map.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+        member(self.map, key)
     }
+}
+
+/// A member of a map, in which few names are compared one by one.
+#[inline]
+pub(crate) fn member<'v>(map: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
+    if map.len() > COMPARED_MAX {
+        return map.get(key);
+    }
+    map.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
 }
 
 #[derive(Clone)]

@@ -17,7 +17,7 @@ use crate::{identity, position, served, signature, unread};
 ///
 /// Raise it by one whenever reading changes: another parser or parser version, another budget, or another normalisation. A document that
 /// stalled or ended a reader is retried only by a reader of another version.
-pub const READER_VERSION: u32 = 20;
+pub const READER_VERSION: u32 = 21;
 
 /// Reads a document: detects its dialect, reports where it deviates, and normalises it.
 pub fn read(document: &Document<'_>) -> Manifest {

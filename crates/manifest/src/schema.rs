@@ -1,6 +1,7 @@
 //! Converts parameters and responses of any published shape to JSON Schema 2020-12.
 
 mod descriptor;
+mod names;
 
 use std::collections::HashSet;
 
@@ -11,8 +12,9 @@ use crate::auth;
 use crate::model::{AuthScheme, Invocation};
 use crate::object::Members;
 use crate::text;
+use names::{names_in, presence_of_names};
 
-pub(crate) use self::descriptor::{descriptor, insert_type, object_descriptor};
+pub(crate) use self::descriptor::{descriptor, insert_type, is_of_types, object_descriptor};
 
 /// The part of a request that contains a parameter. The order decides which of two parameters with the same name keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -255,11 +257,16 @@ pub(crate) fn lenient(value: &Value, invocation: &Invocation) -> Option<Value> {
         }
         Value::Array(list) => {
             let mut parameters = Parameters::default();
+            let own = presence_of_names(list.iter().filter_map(Value::as_str));
             for item in list {
-                let name = item.as_str().or_else(|| item.get("name")?.as_str());
-                let Some(name) = name.map(|name| name.trim_end_matches('?')) else { continue };
-                let described = if item.is_object() { item } else { &Value::Null };
-                parameters.add_described(name, described, invocation);
+                let published = item.as_str().or_else(|| item.get("name")?.as_str());
+                let Some(name) = published.map(|name| name.trim_end_matches('?')) else { continue };
+                if item.is_object() {
+                    parameters.add_described(name, item, invocation);
+                } else {
+                    let presence = if published == Some(name) { own } else { Presence::Optional };
+                    parameters.add(name, Map::new(), Location::of(invocation, name), presence);
+                }
             }
             parameters.finish()
         }
@@ -276,26 +283,18 @@ fn of_member(key: &str, value: &Value, invocation: &Invocation) -> Option<Value>
         return lenient(value, invocation);
     };
     let mut parameters = Parameters::default();
-    for name in names {
-        let name = name.trim_end_matches('?');
-        parameters.add(name, Map::new(), Location::of(invocation, name), Presence::Optional);
+    let own = presence_of_names(names.iter().map(|(name, _)| *name));
+    for (published, type_name) in names {
+        let name = published.trim_end_matches('?');
+        let mut schema = Map::new();
+        if let Some(type_name) = type_name {
+            insert_type(&mut schema, type_name);
+        }
+        let presence = if published == name { own } else { Presence::Optional };
+        parameters.add(name, schema, Location::of(invocation, name), presence);
     }
     parameters.finish()
 }
-
-/// The names in a text that lists two or more: `q, limit`.
-fn names_in(text: &str) -> Vec<&str> {
-    let is_name = |name: &&str| {
-        let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '[' | ']');
-        let bare = name.trim_end_matches('?');
-        !bare.is_empty() && bare.chars().all(plain)
-    };
-    let names: Vec<&str> = text.split(',').take(NAMES_MAX).map(str::trim).collect();
-    if names.len() > 1 && names.iter().all(is_name) { names } else { Vec::new() }
-}
-
-/// Maximum number of names of parameters in one text that are read.
-const NAMES_MAX: usize = 100;
 
 /// Members with the parameters of a call.
 const PARAMETER_KEYS: &[&str] = &[

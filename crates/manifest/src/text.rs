@@ -137,6 +137,13 @@ pub(crate) fn has_four(text: &str, part: [u8; 4]) -> bool {
     fours.fold(false, |found, four| found | is_part(four))
 }
 
+/// Whether a text contains these two bytes.
+pub(crate) fn has_two(text: &str, part: [u8; 2]) -> bool {
+    let next = text.as_bytes().get(1..).unwrap_or_default();
+    let is_part = |(a, b): (u8, &u8)| a == part[0] && *b == part[1];
+    text.bytes().zip(next).fold(false, |found, two| found | is_part(two))
+}
+
 /// Whether a text contains these three bytes.
 pub(crate) fn has_three(text: &str, part: [u8; 3]) -> bool {
     let from = |start: usize| text.as_bytes().get(start..).unwrap_or_default();

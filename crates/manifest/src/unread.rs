@@ -15,7 +15,7 @@ use crate::json::{at_index, at_name};
 use crate::model::Format;
 use crate::text::{self, capped};
 use crate::visit::visit;
-use known::{Known, Record, Wanted};
+use known::{Record, Wanted};
 
 /// Maximum number of values of one document that are kept, and maximum number of bytes of their pointers and texts together.
 const VALUES_MAX: usize = 100;
@@ -67,43 +67,28 @@ pub(crate) fn keep(document: &Value, draft: &mut Draft<'_>) {
     if !is_kept(draft.format()) {
         return;
     }
-    let places = places_of(document);
+    let bytes = draft.document.bytes.len();
+    let places = places_of(document, bytes / VALUE_BYTES);
     let compared = compared_in(&places, draft.format());
-    let mut wanted = Wanted::default();
-    for (at, form) in &compared {
-        let place = &places[*at];
-        match place.value {
-            Value::String(text) => {
-                wanted.add(form);
-                wanted.add(text.trim());
-            }
-            Value::Number(_) => {
-                wanted.add(form);
-                wanted.add(place.name);
-            }
-            _ => wanted.add(place.name),
-        }
-    }
+    let mut record = Record::of(wanted_of(&places, &compared), bytes);
     // Findings quote the document.
     let findings = std::mem::take(&mut draft.manifest.findings);
-    let mut record = Record::of(wanted);
     let is_whole = visit(&draft.manifest, &mut record).is_ok();
     draft.manifest.findings = findings;
     if !is_whole {
         return;
     }
-    let mut known = Known::of(&record);
     let (mut unread, mut bytes) = (Map::new(), 0);
-    for (at, form) in compared {
-        let place = places[at];
-        if known.is_read(place.name, place.value, &form) {
+    for Compared { at, text, form } in &compared {
+        let place = places[*at];
+        if record.is_read(place.name, place.value, text, form) {
             continue;
         }
         let kept = match place.value {
-            Value::String(text) => Value::from(capped(text.trim(), TEXT_CHARS_MAX)),
+            Value::String(_) => Value::from(capped(text, TEXT_CHARS_MAX)),
             other => other.clone(),
         };
-        let pointer = pointer_of(&places, at);
+        let pointer = pointer_of(&places, *at);
         bytes += pointer.len() + kept.as_str().map_or(DIGITS_MIN, str::len);
         if unread.len() == VALUES_MAX || bytes > BYTES_MAX {
             break;
@@ -115,9 +100,14 @@ pub(crate) fn keep(document: &Value, draft: &mut Draft<'_>) {
     }
 }
 
-/// The values of a document outside the members that may contain a secret, up to the limits, in the order of their depth.
-fn places_of(document: &Value) -> Vec<Place<'_>> {
-    let mut places = vec![Place { parent: 0, step: Step::Root, name: "", value: document }];
+/// Usual number of bytes of a document for each of its values.
+const VALUE_BYTES: usize = 32;
+
+/// The values of a document outside the members that may contain a secret, up to the limits, in the order of their depth. `usual` is their
+/// expected number.
+fn places_of(document: &Value, usual: usize) -> Vec<Place<'_>> {
+    let mut places = Vec::with_capacity(usual.min(PLACES_MAX));
+    places.push(Place { parent: 0, step: Step::Root, name: "", value: document });
     let (mut at, mut compared) = (0, 0);
     while let Some(place) = places.get(at).copied().filter(|_| compared <= COMPARED_TOTAL_MAX) {
         let room = PLACES_MAX.saturating_sub(places.len());
@@ -148,13 +138,46 @@ fn places_of(document: &Value) -> Vec<Place<'_>> {
     places
 }
 
-/// The positions of the texts, numbers and flags that no parser turns into something else, and the forms in which they are compared.
-fn compared_in<'v>(places: &[Place<'v>], format: Format) -> Vec<(usize, Cow<'v, str>)> {
+/// A text, a number or a flag that is looked for in the manifest.
+struct Compared<'v> {
+    /// Its position among the places.
+    at: usize,
+    /// The trimmed text; empty for numbers and flags.
+    text: &'v str,
+    /// The form in which it is looked for; empty for flags.
+    form: Cow<'v, str>,
+}
+
+/// What is looked for: texts, numbers, and the names of numbers and flags.
+fn wanted_of<'w>(places: &[Place<'w>], compared: &'w [Compared<'_>]) -> Wanted<'w> {
+    let mut wanted = Wanted::of(compared.len());
+    for Compared { at, text, form } in compared {
+        let place = &places[*at];
+        match place.value {
+            Value::String(_) => {
+                wanted.add(form);
+                if text.len() > form.len() {
+                    wanted.add(text);
+                }
+            }
+            Value::Number(_) => {
+                wanted.add(form);
+                wanted.add(place.name);
+            }
+            _ => wanted.add(place.name),
+        }
+    }
+    wanted
+}
+
+/// The texts, numbers and flags that no parser turns into something else.
+fn compared_in<'v>(places: &[Place<'v>], format: Format) -> Vec<Compared<'v>> {
     let mut compared = Vec::new();
     for (at, place) in places.iter().enumerate() {
+        let text = place.value.as_str().unwrap_or_default().trim();
         let form = match place.value {
             Value::Object(_) | Value::Array(_) | Value::Null => continue,
-            Value::String(text) => Cow::Borrowed(form_of(text.trim())),
+            Value::String(_) => Cow::Borrowed(form_of(text)),
             Value::Number(number) => Cow::Owned(number.to_string()),
             Value::Bool(_) => Cow::Borrowed(""),
         };
@@ -165,7 +188,7 @@ fn compared_in<'v>(places: &[Place<'v>], format: Format) -> Vec<(usize, Cow<'v, 
             is_mapped(format, place.name, place.value) || is_amount_of_terms(places, *place, place.value)
         };
         if !is_mapped {
-            compared.push((at, form));
+            compared.push(Compared { at, text, form });
         }
     }
     compared
@@ -173,12 +196,13 @@ fn compared_in<'v>(places: &[Place<'v>], format: Format) -> Vec<(usize, Cow<'v, 
 
 /// The form in which a text is looked for: without the method of a call.
 fn form_of(text: &str) -> &str {
-    let (_, text) = address::split_method(text);
+    let may_have_method = text.starts_with(|first: char| first.is_ascii_uppercase());
+    let text = if may_have_method { address::split_method(text).1 } else { text };
     let text = HEADS.iter().find_map(|head| text.strip_prefix(head)).unwrap_or(text);
     // Parsers write variables in braces, and turn the words of types into schemas.
-    let has_variable = text.contains("/:");
+    let has_variable = text::has_two(text, *b"/:");
     let text = if has_variable { text.split("/:").next().unwrap_or(text) } else { text };
-    text.trim_end_matches(['?', '[', ']'])
+    if text.ends_with(['?', '[', ']']) { text.trim_end_matches(['?', '[', ']']) } else { text }
 }
 
 /// A value of the document outside the members that may contain a secret. Values are in the order of their depth.
@@ -250,34 +274,65 @@ fn is_mapped(format: Format, name: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether a word in the name of a member says that its value may be secret, or is only a signature.
-fn is_secret_word(word: &str) -> bool {
-    matches!(
-        word,
-        "secret"
-            | "secrets"
-            | "password"
-            | "passphrase"
-            | "mnemonic"
-            | "private"
-            | "cookie"
-            | "cookies"
-            | "credential"
-            | "credentials"
-            | "env"
-            | "environment"
-            | "headers"
-            | "signature"
-            | "signatures"
-    )
+/// Words in the name of a member which say that its value may be secret, or is only a signature.
+const SECRET_WORDS: &[&str] = &[
+    "secret",
+    "secrets",
+    "password",
+    "passphrase",
+    "mnemonic",
+    "private",
+    "cookie",
+    "cookies",
+    "credential",
+    "credentials",
+    "env",
+    "environment",
+    "headers",
+    "signature",
+    "signatures",
+];
+/// Last words in the name of a member which say that its value may be a credential.
+const CREDENTIAL_WORDS: &[&str] = &["key", "token", "apikey", "bearer", "jwt"];
+
+/// The letters of these words. A name without all letters of a word does not contain it.
+const SECRET_LETTERS: [u32; SECRET_WORDS.len() + CREDENTIAL_WORDS.len()] = {
+    let mut sets = [0; SECRET_WORDS.len() + CREDENTIAL_WORDS.len()];
+    let mut at = 0;
+    while at < sets.len() {
+        let is_secret = at < SECRET_WORDS.len();
+        let word = if is_secret { SECRET_WORDS[at] } else { CREDENTIAL_WORDS[at - SECRET_WORDS.len()] };
+        sets[at] = letters_of(word.as_bytes());
+        at += 1;
+    }
+    sets
+};
+
+/// A bit for each letter of a name, the same for capital and small letters. Other characters share the bits.
+const fn letters_of(name: &[u8]) -> u32 {
+    let (mut letters, mut at) = (0, 0);
+    while at < name.len() {
+        letters |= 1 << (name[at] & 31);
+        at += 1;
+    }
+    letters
+}
+
+/// Whether a name certainly has none of the words that say what may be secret.
+fn names_no_secret(name: &str) -> bool {
+    let letters = letters_of(name.as_bytes());
+    name.is_ascii() && SECRET_LETTERS.iter().all(|needed| letters & needed != *needed)
 }
 
 /// Whether a member may contain a secret, which is not kept, or only a signature.
 fn may_be_secret(name: &str, value: &Value) -> bool {
+    if names_no_secret(name) {
+        return false;
+    }
     let (mut is_secret, mut is_credential) = (false, false);
     text::each_word(name, |word| {
-        is_secret |= is_secret_word(word);
-        is_credential = matches!(word, "key" | "token" | "apikey" | "bearer" | "jwt");
+        is_secret |= SECRET_WORDS.contains(&word);
+        is_credential = CREDENTIAL_WORDS.contains(&word);
     });
     let is_word = |text: &str| text.len() >= CREDENTIAL_BYTES_MIN && !text.contains(char::is_whitespace);
     is_secret || (is_credential && value.as_str().is_some_and(is_word))

@@ -9,7 +9,7 @@ use allocation_counter::measure;
 use support::Case;
 
 /// Maximum ratio of the blocks of reading to those of parsing, in tenths.
-const FACTOR_TENTHS_MAX: u64 = 150;
+const FACTOR_TENTHS_MAX: u64 = 135;
 /// Sizes in bytes of the fixtures that are counted. In shorter ones, the fixed cost of reading dominates; longer ones test limits.
 const BYTES: std::ops::Range<usize> = 1_024..65_536;
 

@@ -20,7 +20,7 @@ pub(crate) use lists::FINDINGS as LIST_FINDINGS;
 pub(crate) use texts::{LINE_BYTES_MAX, NAME_BYTES_MAX, description, joined_title, name, tags, title};
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use url::Url;
 
@@ -29,6 +29,7 @@ use blank::blank;
 use crate::budget;
 use crate::check::Null;
 use crate::document::{self, Document};
+use crate::hash::{HashMap, HashSet};
 use crate::json::push_index;
 use crate::model::{
     Capability, CapabilityKind, Conformance, ConformanceLevel, Detection, Finding, Format, Manifest,
@@ -141,7 +142,7 @@ impl<'d> Draft<'d> {
             document,
             manifest: blank(document, served_as.origin(), detection),
             counts: BTreeMap::new(),
-            native_ids: HashMap::new(),
+            native_ids: HashMap::default(),
             kept_bytes: 0,
             full: false,
             specs: Vec::new(),
@@ -150,7 +151,7 @@ impl<'d> Draft<'d> {
             steering_line: None,
             places: Places::default(),
             is_private: not_public(served_as.as_str()).is_some(),
-            not_public: HashSet::new(),
+            not_public: HashSet::default(),
             pointer_document: None,
             folder: None,
         }
@@ -419,7 +420,7 @@ impl<'d> Draft<'d> {
         if self.counts.values().all(|count| *count <= FINDINGS_PER_CODE_MAX) {
             return;
         }
-        let mut last_of: HashMap<Cow<'static, str>, usize> = HashMap::new();
+        let mut last_of: HashMap<Cow<'static, str>, usize> = HashMap::default();
         for (index, finding) in self.manifest.findings.iter().enumerate() {
             last_of.insert(finding.code.clone(), index);
         }

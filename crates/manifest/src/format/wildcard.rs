@@ -11,6 +11,7 @@ use crate::draft::{self, Draft};
 use crate::format::clauses::clauses;
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::lenient;
+use crate::hash::HashSet;
 use crate::model::{
     AppliesTo, Auth, AuthScheme, CapabilityAuth, CapabilityKind, Follow, Invocation, Link, Tristate,
     Workflow, WorkflowStep,
@@ -227,13 +228,29 @@ fn needs_token(schema: &Object<'_>) -> bool {
     })
 }
 
+/// Adds the description of a parameter to the member of the body with its name, if that has none.
+fn describe(member: Option<&mut Value>, parameter: Option<&Value>) {
+    let described = parameter.and_then(|parameter| parameter.get("description")?.as_str());
+    if let (Some(Value::Object(member)), Some(text)) = (member, described) {
+        member.entry("description").or_insert_with(|| Value::from(text));
+    }
+}
+
 fn merge(into: &mut Value, from: &Value) {
     for (key, value) in from.as_object().into_iter().flatten() {
         match (into.get_mut(key), value) {
             (Some(Value::Object(known)), Value::Object(more)) => {
-                known.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
+                for (name, value) in more {
+                    let before = known.insert(name.clone(), value.clone());
+                    describe(known.get_mut(name), before.as_ref());
+                }
             }
-            (Some(Value::Array(known)), Value::Array(more)) => known.extend(more.iter().cloned()),
+            (Some(Value::Array(known)), Value::Array(more)) => {
+                let names = known.iter().filter_map(Value::as_str);
+                let listed: HashSet<String> = names.map(str::to_owned).collect();
+                let is_new = |value: &&Value| value.as_str().is_none_or(|name| !listed.contains(name));
+                known.extend(more.iter().filter(is_new).cloned());
+            }
             (Some(_), _) => {}
             (None, value) => {
                 if let Some(map) = into.as_object_mut() {

@@ -45,7 +45,8 @@ pub enum AppliesTo {
     All,
     /// Native ids that need it (AWP `required_for`).
     Ids { ids: Vec<String> },
-    /// Native ids that may use it (AWP `optional_for`).
+    /// Native ids that may use it (AWP `optional_for`). An empty list names no call: every call may use it, or the document does not say
+    /// which.
     OptionalIds { ids: Vec<String> },
 }
 

@@ -69,6 +69,11 @@ pub(crate) fn object_descriptor(map: &Map<String, Value>) -> (Map<String, Value>
             schema.insert((*key).to_owned(), value.clone());
         }
     }
+    if schema.is_empty()
+        && let Some(nested) = nested(map)
+    {
+        schema = nested;
+    }
     let required = members.get("required").and_then(Value::as_bool);
     let in_words = || {
         let described = members.get("description").and_then(Value::as_str)?.trim_end_matches(['.', ' ']);
@@ -76,6 +81,30 @@ pub(crate) fn object_descriptor(map: &Map<String, Value>) -> (Map<String, Value>
         described.get(end..)?.eq_ignore_ascii_case(REQUIRED).then_some(true)
     };
     (schema, Presence::of(required.or_else(in_words)))
+}
+
+/// The schema of an object whose members are named by their types: `{"key": "string (stable)", "age": "number"}`.
+fn nested(map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    if map.is_empty() || !map.values().all(is_of_types) {
+        return None;
+    }
+    let properties = map
+        .iter()
+        .map(|(name, value)| (name.trim_end_matches('?').to_owned(), Value::Object(descriptor(value).0)));
+    let properties = Value::Object(properties.collect());
+    Some(Map::from_iter([("type".to_owned(), Value::from("object")), ("properties".to_owned(), properties)]))
+}
+
+/// Whether a value is a text that begins with a type of JSON Schema, or an object of such values. The nesting of a document is limited.
+pub(crate) fn is_of_types(value: &Value) -> bool {
+    match value {
+        Value::String(text) => {
+            let word = text.split(|letter: char| !letter.is_ascii_alphanumeric()).next().unwrap_or_default();
+            TYPES.contains(&word)
+        }
+        Value::Object(map) => !map.is_empty() && map.values().all(is_of_types),
+        _ => false,
+    }
 }
 
 /// The end of the description of a parameter that must be sent.

@@ -1,13 +1,15 @@
 //! What a manifest contains: its names and values, and its texts one after another.
 
+use super::{DIGITS_MIN, TEXT_CHARS_MAX, form_of};
 use crate::address;
 use crate::auth;
+use crate::hash::HashMap;
 use crate::model::{AuthScheme, Protocol};
 use crate::name::parse_url;
 use crate::text;
 use crate::visit::{Ended, Visitor};
 
-use super::{DIGITS_MIN, TEXT_CHARS_MAX, form_of};
+use memchr::memmem;
 use serde_json::{Number, Value};
 
 /// Maximum number of bytes of the names and values of a manifest with which a document is compared. The values of a document with a larger
@@ -21,21 +23,37 @@ const COMPARED_BYTES_MAX: usize = 96;
 const PART_BYTES_MIN: usize = 4;
 /// Maximum number of bytes of a word that may be read under another spelling.
 const WORD_BYTES_MAX: usize = 32;
-/// Marks in a record, which no text contains: the start of a name or text, its end, and the end of a number. A name is followed by a colon.
+/// Places for the names of members that were added last.
+const FIELDS: usize = 256;
+/// The member of the model with the amount of a price.
+const PRICE: &str = "price";
+/// Marks in a record, which no text contains: the start of a name or text, the end of a text, of a name, and of a number.
 const START: &str = "\u{1}";
 const END: &str = "\u{2}";
+const NAME_END: &str = "\u{2}:";
 const NUMBER_END: &str = "\u{3}";
 
-/// A filter for the names and values that are looked for, so that few others are compared.
-pub(super) struct Wanted {
-    /// A bit for the length of a text, and its first and last bytes.
+/// Whether a text that is looked for is in the manifest.
+#[derive(Default)]
+struct Seen {
+    as_name: bool,
+    as_value: bool,
+}
+
+/// The names and values that are looked for.
+pub(super) struct Wanted<'w> {
+    texts: HashMap<&'w str, Seen>,
+    /// A filter, so that few other texts are hashed: a bit for the length of a text, and its first and last bytes.
     bits: [u64; 32],
 }
 
-impl Default for Wanted {
-    /// The words under which parsers keep methods, protocols and schemes of credentials.
-    fn default() -> Self {
-        let mut wanted = Self { bits: [0; 32] };
+impl<'w> Wanted<'w> {
+    /// The words under which parsers keep methods, protocols and schemes of credentials, with room for the texts of this number of values.
+    pub(super) fn of(values: usize) -> Self {
+        let words = address::METHODS.len() + AuthScheme::ALL.len() + Protocol::ALL.len();
+        let mut texts = HashMap::default();
+        texts.reserve(values + words);
+        let mut wanted = Self { texts, bits: [0; 32] };
         for method in address::METHODS {
             wanted.add(method);
         }
@@ -47,76 +65,87 @@ impl Default for Wanted {
         }
         wanted
     }
-}
 
-impl Wanted {
     fn place(text: &str) -> (usize, u64) {
         let bytes = text.as_bytes();
         let (first, last) = (bytes.first().copied().unwrap_or(0), bytes.last().copied().unwrap_or(0));
         (bytes.len() & 31, 1_u64 << (first.wrapping_mul(7).wrapping_add(last) & 63))
     }
 
-    pub(super) fn add(&mut self, text: &str) {
+    pub(super) fn add(&mut self, text: &'w str) {
         let (row, bit) = Self::place(text);
         self.bits[row] |= bit;
+        self.texts.entry(text).or_default();
     }
 
-    fn may_contain(&self, text: &str) -> bool {
+    fn get_mut(&mut self, text: &str) -> Option<&mut Seen> {
         let (row, bit) = Self::place(text);
-        self.bits[row] & bit != 0
+        if self.bits[row] & bit == 0 { None } else { self.texts.get_mut(text) }
     }
 }
 
 /// The names and values of a manifest.
-pub(super) struct Record {
+pub(super) struct Record<'w> {
     /// All of them with marks between them, up to [`RECORD_BYTES_MAX`] bytes.
-    text: String,
-    wanted: Wanted,
-    /// Where the names and the values that are looked for begin and end.
-    names: Vec<(usize, usize)>,
-    values: Vec<(usize, usize)>,
+    text: Vec<u8>,
+    wanted: Wanted<'w>,
+    /// Address and length of the model's names of members that were added last. Few of them share a place.
+    fields: [(usize, usize); FIELDS],
     /// Whether the next text is a name.
     is_name: bool,
+    /// Number of bytes that were searched for parts of texts.
+    searched: usize,
 }
 
-impl Record {
-    pub(super) const fn of(wanted: Wanted) -> Self {
-        Self { text: String::new(), wanted, names: Vec::new(), values: Vec::new(), is_name: false }
+impl<'w> Record<'w> {
+    /// An empty record, with room for this number of bytes.
+    pub(super) fn of(wanted: Wanted<'w>, bytes: usize) -> Self {
+        let text = Vec::with_capacity(bytes.min(RECORD_BYTES_MAX));
+        Self { text, wanted, fields: [(0, 0); FIELDS], is_name: false, searched: 0 }
     }
 
-    fn add(&mut self, text: &str, end: &str) -> Result<(usize, usize), Ended> {
-        let from = self.text.len();
-        if from + text.len() > RECORD_BYTES_MAX {
+    fn add(&mut self, start: &str, text: &str, end: &str) -> Result<(), Ended> {
+        if self.text.len() + start.len() + text.len() > RECORD_BYTES_MAX {
             return Err(Ended);
         }
-        self.text.push_str(text);
-        self.text.push_str(end);
-        Ok((from, from + text.len()))
+        self.text.reserve(start.len() + text.len() + end.len());
+        for part in [start, text, end] {
+            self.text.extend_from_slice(part.as_bytes());
+        }
+        Ok(())
     }
 
     /// The name of a member of the model, or of a map, which may be a text of the document.
     fn name(&mut self, name: &str, is_of_map: bool) -> Result<(), Ended> {
-        self.text.push_str(START);
-        let place = self.add(name, END)?;
-        self.text.push(':');
-        if self.wanted.may_contain(name) {
-            self.names.push(place);
-            self.values.extend(is_of_map.then_some(place));
+        self.add(START, name, NAME_END)?;
+        if let Some(seen) = self.wanted.get_mut(name) {
+            seen.as_name = true;
+            seen.as_value |= is_of_map;
         }
         Ok(())
     }
 
-    fn number(&mut self, number: &str) -> Result<(), Ended> {
-        let place = self.add(number, NUMBER_END)?;
-        if self.wanted.may_contain(number) {
-            self.values.push(place);
+    fn value(&mut self, text: &str) {
+        if let Some(seen) = self.wanted.get_mut(text) {
+            seen.as_value = true;
         }
+    }
+
+    fn number(&mut self, number: &str) -> Result<(), Ended> {
+        self.add("", number, NUMBER_END)?;
+        self.value(number);
         Ok(())
     }
 }
 
-impl Visitor for Record {
+impl Visitor for Record<'_> {
     fn field(&mut self, name: &'static str) -> Result<(), Ended> {
+        // The name of a member of the model counts once, except before a price that is looked for.
+        let field = (name.as_ptr().addr(), name.len());
+        let last = &mut self.fields[(field.0 ^ (field.0 >> 6)) % FIELDS];
+        if std::mem::replace(last, field) == field && name != PRICE {
+            return Ok(());
+        }
         self.name(name, false)
     }
 
@@ -129,11 +158,8 @@ impl Visitor for Record {
         if std::mem::take(&mut self.is_name) {
             return self.name(text, true);
         }
-        self.text.push_str(START);
-        let place = self.add(text, END)?;
-        if self.wanted.may_contain(text) {
-            self.values.push(place);
-        }
+        self.add(START, text, END)?;
+        self.value(text);
         Ok(())
     }
 
@@ -151,53 +177,45 @@ impl Visitor for Record {
     }
 }
 
-/// The names and values of a record that are looked for, sorted.
-pub(super) struct Known<'r> {
-    record: &'r Record,
-    names: Vec<&'r str>,
-    values: Vec<&'r str>,
-    searched: usize,
-}
-
-impl<'r> Known<'r> {
-    pub(super) fn of(record: &'r Record) -> Self {
-        let sorted = |places: &[(usize, usize)]| {
-            let mut texts: Vec<&'r str> =
-                places.iter().filter_map(|(from, to)| record.text.get(*from..*to)).collect();
-            texts.sort_unstable();
-            texts
-        };
-        Self { record, names: sorted(&record.names), values: sorted(&record.values), searched: 0 }
-    }
-
+impl Record<'_> {
     /// Whether a value of this member is in the manifest. A flag and a number of one digit are compared by the name of their member.
-    pub(super) fn is_read(&mut self, name: &str, value: &Value, form: &str) -> bool {
+    pub(super) fn is_read(&mut self, name: &str, value: &Value, text: &str, form: &str) -> bool {
         match value {
-            Value::String(text) => self.has_text(text.trim(), form),
+            Value::String(_) => self.has_text(text, form),
             Value::Number(_) => {
-                contains(&self.names, name)
-                    || (form.len() >= DIGITS_MIN && contains(&self.values, form))
+                self.is_name(name)
+                    || (form.len() >= DIGITS_MIN && self.is_value(form))
                     || (form.len() >= PART_BYTES_MIN && self.has_part(form))
                     || (name.contains("price")
-                        && self.has_part(&[START, "price", END, ":", START, form, END].concat()))
+                        && self.has_part(&[START, PRICE, NAME_END, START, form, END].concat()))
             }
-            Value::Bool(_) => contains(&self.names, name),
+            Value::Bool(_) => self.is_name(name),
             _ => true,
         }
     }
 
+    /// Whether a text that is looked for is a name in the manifest.
+    fn is_name(&self, text: &str) -> bool {
+        self.wanted.texts.get(text).is_some_and(|seen| seen.as_name)
+    }
+
+    /// Whether a text that is looked for is a value in the manifest.
+    fn is_value(&self, text: &str) -> bool {
+        self.wanted.texts.get(text).is_some_and(|seen| seen.as_value)
+    }
+
     /// Whether a name or a value is in the manifest.
     fn has_value(&mut self, text: &str) -> bool {
-        if self.record.wanted.may_contain(text) {
-            return contains(&self.values, text) || contains(&self.names, text);
+        match self.wanted.texts.get(text) {
+            Some(seen) => seen.as_name || seen.as_value,
+            None => self.has_part(&[START, text, END].concat()),
         }
-        self.has_part(&[START, text, END].concat())
     }
 
     /// Whether a part of a text is in the manifest.
     fn has_part(&mut self, part: &str) -> bool {
-        self.searched += self.record.text.len();
-        self.searched >= SEARCHED_BYTES_MAX || self.record.text.contains(part)
+        self.searched += self.text.len();
+        self.searched >= SEARCHED_BYTES_MAX || contains(&self.text, part.as_bytes())
     }
 
     /// Whether a word names a method, a protocol or a scheme of credentials that the manifest has under another spelling.
@@ -220,8 +238,9 @@ impl<'r> Known<'r> {
     }
 
     fn has_text(&mut self, text: &str, inner: &str) -> bool {
-        let is_value = |known: &str| contains(&self.values, known);
-        if inner.is_empty() || is_value(inner) || is_value(text) || self.has_word(inner) {
+        let is_value =
+            inner.is_empty() || self.is_value(inner) || (text.len() > inner.len() && self.is_value(text));
+        if is_value || self.has_word(inner) {
             return true;
         }
         // Parsers remove marks of Markdown, and turn the query of a path into parameters.
@@ -238,7 +257,7 @@ impl<'r> Known<'r> {
             && !query.contains(char::is_whitespace)
             && query.split('&').all(|pair| {
                 let name = pair.split('=').next().unwrap_or_default();
-                self.has_part(&[START, name, END, ":"].concat())
+                self.has_part(&[START, name, NAME_END].concat())
             })
         {
             return self.has_part(&[path, END].concat()) || self.has_part(inner);
@@ -259,9 +278,17 @@ impl<'r> Known<'r> {
     }
 }
 
-/// Whether a sorted list contains a text.
-fn contains(sorted: &[&str], text: &str) -> bool {
-    sorted.binary_search(&text).is_ok()
+/// Length of the end of a part that is searched first. Searching for so few bytes is fast, and most parts are absent.
+const SEARCHED_END_BYTES: usize = 32;
+
+/// Whether a record contains a part.
+fn contains(record: &[u8], part: &[u8]) -> bool {
+    let Some(from) = part.len().checked_sub(SEARCHED_END_BYTES) else {
+        return memmem::find(record, part).is_some();
+    };
+    let end = part.get(from..).unwrap_or(part);
+    let first = memmem::find(record, end).and_then(|at| record.get(at.checked_sub(from)?..));
+    first.is_some_and(|rest| rest.starts_with(part) || memmem::find(rest, part).is_some())
 }
 
 #[cfg(test)]
@@ -273,25 +300,29 @@ mod tests {
 
     #[test]
     fn a_word_that_is_read_under_another_spelling_costs_no_search() {
-        let mut record = Record::of(Wanted::default());
+        let mut record = Record::of(Wanted::of(0), 0);
         let manifest =
             json!({"method": "POST", "protocol": "http", "scheme": "api_key", "url": "https://a.example/"});
         visit(&manifest, &mut record).unwrap();
-        let mut known = Known::of(&record);
         for word in ["post", "Post", "REST", "https", "X-API-Key"] {
-            assert!(known.is_read("word", &Value::from(word), word), "{word}");
+            assert!(record.is_read("word", &Value::from(word), word, word), "{word}");
         }
-        assert_eq!(known.searched, 0);
-        assert!(known.is_read("url", &Value::from("https://a.example:443"), "https://a.example:443"));
-        assert!(!known.is_read("word", &Value::from("MCP"), "MCP"));
+        assert_eq!(record.searched, 0);
+        assert!(record.is_read(
+            "url",
+            &Value::from("https://a.example:443"),
+            "https://a.example:443",
+            "https://a.example:443"
+        ));
+        assert!(!record.is_read("word", &Value::from("MCP"), "MCP", "MCP"));
     }
 
     #[test]
     fn the_values_behind_the_limit_of_the_search_count_as_read() {
-        let mut record = Record::of(Wanted::default());
+        let mut record = Record::of(Wanted::of(0), 0);
         visit(&json!({"text": "x".repeat(RECORD_BYTES_MAX / 2)}), &mut record).unwrap();
-        let mut known = Known::of(&record);
-        let is_read: Vec<bool> = (0..6).map(|_| known.is_read("a", &Value::from("rooms"), "rooms")).collect();
+        let is_read: Vec<bool> =
+            (0..6).map(|_| record.is_read("a", &Value::from("rooms"), "rooms", "rooms")).collect();
         assert_eq!(is_read, [false, false, false, true, true, true]);
     }
 }

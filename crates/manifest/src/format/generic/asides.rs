@@ -1,8 +1,6 @@
 //! Calls that a document states outside its lists: `"register": {"method": "POST", "url": "/keys"}`,
 //! `"delete": "DELETE /rooms/{id}"`, `"drop_endpoint": "/drop"`, `"search": "/search?q={query}"`.
 
-use std::collections::HashSet;
-
 use serde_json::{Map, Value};
 
 use super::element::{self, Call, Context, REQUEST_KEYS};
@@ -13,6 +11,7 @@ use crate::draft::{self, Draft};
 use crate::format::lenient::{self, AUTH_KEYS};
 use crate::format::outbound::{self, Target};
 use crate::format::{endpoint, link_class};
+use crate::hash::HashSet;
 use crate::model::{Capability, CapabilityKind, Invocation};
 use crate::object::Object;
 use crate::schema;
@@ -76,7 +75,7 @@ struct Known {
 
 impl Known {
     fn of(draft: &Draft<'_>) -> Self {
-        let mut calls = HashSet::new();
+        let mut calls = HashSet::default();
         for capability in &draft.manifest.capabilities {
             let Some(endpoint) = capability.invocation.endpoint() else { continue };
             calls.insert((String::new(), endpoint.to_owned()));

@@ -443,6 +443,16 @@ fn begin(
     capability
 }
 
+/// The schema of a response whose members are named by their types: `{"ok": "boolean", "token": "string (signed)"}`.
+fn response_by_types(named: &Map<String, Value>) -> Option<Value> {
+    // Members by status code describe several responses.
+    let is_status = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    let is_description =
+        |name: &String| matches!(name.as_str(), "type" | "format" | "description") || is_status(name);
+    let by_types = named.values().all(schema::is_of_types) && !named.keys().any(is_description);
+    by_types.then(|| lenient::response(&Value::Object(named.clone()))).flatten()
+}
+
 /// Members that name an element, unless they contain a sentence.
 const NAMING_KEYS: &[&str] =
     &["task", "intent", "skill", "capability", "function", "operation", "command", "event", "label"];
@@ -473,11 +483,15 @@ fn read_call(object: &Object<'_>, request: &Object<'_>, capability: &mut Capabil
         "result",
     ];
     let output = object.object_of(&outputs);
+    let output = output.or_else(|| object.object("responses"));
     let success = output.as_ref().and_then(|output| output.object_of(&["success", "200", "201"]));
     let body = success.as_ref().or(output.as_ref()).and_then(|output| output.object_of(&["body", "schema"]));
+    let named = success.as_ref().or(output.as_ref()).map(|output| output.map);
     capability.response = output
+        .as_ref()
         .filter(|output| schema::is_schema(output.map))
         .map(|output| Value::Object(Map::clone(output.map)))
-        .or_else(|| lenient::response(&Value::Object(Map::clone(body?.map))));
+        .or_else(|| lenient::response(&Value::Object(Map::clone(body?.map))))
+        .or_else(|| response_by_types(named?));
     details::describe_response(object, capability);
 }

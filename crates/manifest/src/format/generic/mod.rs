@@ -23,8 +23,6 @@ mod stated_server;
 mod typed;
 mod workflows;
 
-use std::collections::HashSet;
-
 use serde_json::Value;
 use url::Url;
 
@@ -63,7 +61,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 /// Adds calls to a document of a known format: elements of lists with a method and an address. Members that its parser has read are
 /// skipped.
 pub(crate) fn read_operations(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let read: HashSet<String> = draft.members_with_capabilities();
+    let read = draft.members_with_capabilities();
     let called = draft.manifest.capabilities.iter().filter_map(call_of).collect();
     let (context, of_lists) = (Context::of_root(root, draft), Context::of_lists(root, draft));
     let mut reader = Reader::new(draft, Wanted::Calls(called));

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::is_plain;
 use super::target::Target;
 use crate::draft::{self, Draft};
+use crate::object::member;
 
 /// Whether the address of a declaration may be fetched.
 pub(super) fn may_be_followed(url: &str, draft: &Draft<'_>) -> bool {
@@ -21,7 +22,7 @@ pub(super) fn join_titles(
     draft: &mut Draft<'_>,
 ) {
     let list = names.iter().rev().find(|name| !is_plain(name)).copied().unwrap_or_default();
-    let title = ["name", "title", "label"].iter().find_map(|key| owner?.get(*key)?.as_str());
+    let title = ["name", "title", "label"].iter().find_map(|key| member(owner?, key)?.as_str());
     let Some(title) = draft::name(title) else { return };
     let mut added = draft.manifest.links.iter_mut().skip(first);
     let Some(link) = added.find(|link| link.url == url && link.rel == list) else { return };

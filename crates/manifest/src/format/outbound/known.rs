@@ -1,11 +1,10 @@
 //! Keeps track of the addresses in a draft, so that none is added twice.
 
-use std::collections::HashSet;
-
 use super::target::{Target, Words};
 use super::{is_contact, is_plain};
 use crate::draft::Draft;
 use crate::format::{endpoint, link_class};
+use crate::hash::HashSet;
 use crate::model::{Format, Manifest, Protocol};
 
 /// Maximum number of addresses of one model that are compared.
@@ -49,7 +48,7 @@ impl Known {
         let set = |urls: &mut dyn Iterator<Item = &str>| urls.map(str::to_owned).collect::<HashSet<_>>();
         let mut documents = set(&mut manifest.links.iter().map(|link| link.url.as_str()));
         documents.insert(draft.base().as_str().to_owned());
-        let mut stated = HashSet::new();
+        let mut stated = HashSet::default();
         each_stated(manifest, &mut |text| stated.extend(draft.origin_url(text)));
         Self {
             contact: manifest.contact.url.as_deref().and_then(|url| draft.origin_url(url)),

@@ -23,6 +23,7 @@ use crate::format::{addresses, package};
 use crate::identity::host_of;
 use crate::model::{Format, Interface, Link, Protocol};
 use crate::name::{URL_BYTES_MAX, parse_url};
+use crate::object::member;
 use crate::text;
 use follow::{follow_known, join_titles, may_be_followed};
 use known::Known;
@@ -265,7 +266,7 @@ fn read_sentences(
 
 /// The origin of the address of an element, to which the paths in its texts belong.
 fn origin_of(element: &Map<String, Value>) -> Option<Url> {
-    let text = ["endpoint", "url", "href", "api"].iter().find_map(|key| element.get(*key)?.as_str())?;
+    let text = ["endpoint", "url", "href", "api"].iter().find_map(|key| member(element, key)?.as_str())?;
     let (_, address) = address::split_method(text);
     let is_address = |text: &&str| text.len() <= URL_BYTES_MAX && text.contains("://");
     let url = Some(address).filter(is_address).and_then(|text| parse_url(text).ok())?;
@@ -279,7 +280,7 @@ fn target_beside<'v>(
     owner: Option<&Map<String, Value>>,
     meanings: &mut Meanings<'v>,
 ) -> Option<Target> {
-    let text_of = |key: &str| owner?.get(key)?.as_str();
+    let text_of = |key: &str| member(owner?, key)?.as_str();
     // The address of a tool is not the address of its server.
     let tool = names.iter().rposition(|name| *name == "tools").filter(|_| text_of("name").is_some());
     let names = tool.and_then(|at| names.get(at + 1..)).filter(|own| !own.is_empty()).unwrap_or(names);
@@ -348,7 +349,7 @@ fn add(
     owner: Option<&Map<String, Value>>,
     draft: &mut Draft<'_>,
 ) {
-    let text_of = |keys: &[&str]| keys.iter().find_map(|key| owner?.get(*key)?.as_str());
+    let text_of = |keys: &[&str]| keys.iter().find_map(|key| member(owner?, key)?.as_str());
     // The description of an object is about its only address.
     let is_own = names.last().is_some_and(|name| is_plain(name));
     let described = || text_of(&["description", "summary"]).filter(|_| is_own);

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::is_plain;
 use crate::draft::{self, Draft};
 use crate::model::{Interface, Protocol};
+use crate::object::member;
 use crate::text;
 
 /// Maximum number of servers of one document that are added.
@@ -16,7 +17,7 @@ pub(super) fn server_at(
     (protocol, url): (Protocol, String),
     owner: Option<&Map<String, Value>>,
 ) -> Interface {
-    let text_of = |keys: &[&str]| keys.iter().find_map(|key| owner?.get(*key)?.as_str());
+    let text_of = |keys: &[&str]| keys.iter().find_map(|key| member(owner?, key)?.as_str());
     // The version in the block of a protocol belongs to the protocol.
     let block = names.len().checked_sub(2).and_then(|at| names.get(at)).copied().unwrap_or_default();
     let is_of_protocol = text::words(block).iter().any(|word| word == protocol.as_str());
