@@ -13,7 +13,7 @@ use tantivy::tokenizer::{RawTokenizer, TextAnalyzer, TokenizerManager, Whitespac
 use crate::filter::FacetKey;
 
 /// Version of fields and analysis: an index of another version is rebuilt.
-pub const SCHEMA_VERSION: u32 = 20;
+pub const SCHEMA_VERSION: u32 = 21;
 /// Version of the ranking: a cursor of another version has expired.
 pub(crate) const RANKING_VERSION: u16 = 16;
 
