@@ -82,6 +82,18 @@ impl Kind {
     }
 }
 
+/// The rank of a line and its name, without the quotes of exported tables. Some lists have the name first.
+pub(super) fn split_rank(content: &str) -> (Option<u32>, &str) {
+    let columns = content.split_once([',', '\t', ';']).map(|(first, second)| (first.trim(), second.trim()));
+    let ranked = columns.and_then(|(first, second)| match (first.parse(), second.parse()) {
+        (Ok(rank), _) => Some((rank, second)),
+        (Err(_), Ok(rank)) => Some((rank, first)),
+        (Err(_), Err(_)) => None,
+    });
+    let (rank, name) = ranked.map_or((None, content), |(rank, name)| (Some(rank), name));
+    (rank, name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name))
+}
+
 fn is_web_page(text: &[u8]) -> bool {
     let begins = |start: &[u8]| text.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start));
     begins(b"<!doctype html") || begins(b"<html")

@@ -24,7 +24,7 @@ use manifest::{Host, ManifestUrl, NameError, SiteScope};
 use settings::escape::is_unsafe;
 use store::{Seed, SeedOrigin, StoreError};
 
-use self::kind::Kind;
+use self::kind::{Kind, split_rank};
 pub(crate) use self::report::SeedsRead;
 use self::report::is_mistyped;
 pub use self::report::{Rejected, SeedReport, SourceReport};
@@ -467,19 +467,6 @@ fn is_collected(line: &str, seed: &Seed) -> bool {
 /// Turns a seed into a collected one: keeps its host, and drops its URL.
 fn collected(seed: Seed) -> Seed {
     Seed { url: None, origin: SeedOrigin::Collected, ..seed }
-}
-
-fn split_rank(content: &str) -> (Option<u32>, &str) {
-    let columns = content.split_once([',', '\t', ';']).map(|(first, second)| (first.trim(), second.trim()));
-    let ranked = columns.and_then(|(first, second)| match (first.parse(), second.parse()) {
-        (Ok(rank), _) => Some((rank, second)),
-        // some lists have the name first
-        (Err(_), Ok(rank)) => Some((rank, first)),
-        (Err(_), Err(_)) => None,
-    });
-    let (rank, name) = ranked.map_or((None, content), |(rank, name)| (Some(rank), name));
-    // exports of tables have quotes
-    (rank, name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name))
 }
 
 fn parse_host(name: &str, scope: SiteScope) -> Result<Seed, NameError> {
