@@ -37,7 +37,7 @@ mod suggestions;
 pub use examples::{ExampleCheck, UnfoundExample, check_examples};
 pub(super) use names::exact_names;
 pub(crate) use names::site_number;
-use names::site_words;
+use names::{site_words, without_scheme};
 use schema_text::SchemaText;
 
 /// Number of times that each word of the name is added to the field `all`.
@@ -462,17 +462,6 @@ impl Terms {
 /// A name without separators, in lower case: `bookFlight` and `book_flight` become equal.
 fn without_separators(name: &str) -> String {
     fold_exact(name).chars().filter(|c| c.is_alphanumeric()).collect()
-}
-
-/// An identifier without its scheme, whose words say nothing about a capability: `urn:air:`, `did:web:`, `https://`. A search for the whole
-/// identifier matches it in the field `exact`.
-fn without_scheme(text: &str) -> &str {
-    let is_scheme = |text: &&str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    let Some((scheme, rest)) = text.split_once(':') else { return text };
-    if scheme.eq_ignore_ascii_case("urn") || scheme.eq_ignore_ascii_case("did") {
-        return rest.split_once(':').filter(|(space, _)| is_scheme(space)).map_or(text, |(_, name)| name);
-    }
-    rest.strip_prefix("//").filter(|_| is_scheme(&scheme)).unwrap_or(text)
 }
 
 fn push_term(joined: &mut String, term: &str) {

@@ -72,3 +72,14 @@ pub(super) fn site_words(stored: &StoredManifest) -> Vec<String> {
     }
     found
 }
+
+/// An identifier without its scheme, whose words say nothing about a capability: `urn:air:`, `did:web:`, `https://`. A search for the whole
+/// identifier matches it in the field `exact`.
+pub(super) fn without_scheme(text: &str) -> &str {
+    let is_scheme = |text: &&str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let Some((scheme, rest)) = text.split_once(':') else { return text };
+    if scheme.eq_ignore_ascii_case("urn") || scheme.eq_ignore_ascii_case("did") {
+        return rest.split_once(':').filter(|(space, _)| is_scheme(space)).map_or(text, |(_, name)| name);
+    }
+    rest.strip_prefix("//").filter(|_| is_scheme(&scheme)).unwrap_or(text)
+}
