@@ -14,7 +14,7 @@ use agentdex_tests::harness::{TestDatabase, binary};
 use testweb::{Host, Web};
 
 /// Commands that cannot run in a test: how each begins, and the reason.
-const EXEMPT: [(&str, &str); 28] = [
+const EXEMPT: [(&str, &str); 30] = [
     ("git clone ", "it downloads the sources"),
     ("cd agentdex", "the test has its own directory"),
     ("docker compose ", "it builds an image and starts containers"),
@@ -34,6 +34,8 @@ const EXEMPT: [(&str, &str); 28] = [
     ("indexer --embedder", "it needs a model; tests/embedder tests it"),
     ("api --embedder", "it needs a model; tests/embedder tests it"),
     ("agentdex demo --embedder", "it needs a model; tests/embedder tests it"),
+    ("summa-server ", "it needs an engine; tests/cluster tests it"),
+    ("summa-broker ", "it needs an engine; tests/cluster tests it"),
     ("indexer --cluster", "it needs an engine; tests/cluster tests it"),
     ("api --cluster", "it needs an engine; tests/cluster tests it"),
     (

@@ -24,7 +24,10 @@ use super::site_profile::{
     quality, schemes,
 };
 use super::site_robots;
-use super::site_state::{SuspendedView, being_visited, is_due, is_waiting, next_visit, status};
+use super::site_state::{
+    FINDINGS_MAX, SuspendedView, URL_CHARS_MAX, WORDS_CHARS_MAX, being_visited, is_due, is_waiting,
+    next_visit, status,
+};
 use super::time::Moment;
 use super::use_it::clients::Client;
 use super::{icons, labels, links};
@@ -35,18 +38,13 @@ use crate::answers::submit::{wait_after, wait_words};
 use crate::page_context::PageContext;
 use crate::text;
 
-/// Maximum number of displayed findings of one manifest, and of all manifests of the site; the JSON response has all.
-pub(super) const FINDINGS_MAX: usize = 50;
+/// Maximum number of displayed findings of all manifests of the site; the JSON response has all.
 const FINDINGS_OF_SITE_MAX: usize = 500;
 /// Maximum number of displayed documents of a site; the JSON response has all.
 const RESOURCES_MAX: usize = 200;
-/// Maximum number of displayed characters of a URL. A URL may have 2,048 bytes, and five times as many in HTML.
-pub(super) const URL_CHARS_MAX: usize = 200;
 /// Maximum number of displayed reasons of one document, and requests of one visit.
 const EVIDENCE_MAX: usize = 20;
 const FETCHES_MAX: usize = 200;
-/// Maximum length of a displayed name, reason or address, in characters.
-pub(super) const WORDS_CHARS_MAX: usize = 300;
 /// Maximum length of a displayed header, in characters.
 const HEADER_CHARS_MAX: usize = 200;
 

@@ -1,7 +1,7 @@
 //! What others state about a site, and where its own declarations contradict each other, in words.
 
 use super::links;
-use super::site::{FINDINGS_MAX, URL_CHARS_MAX, WORDS_CHARS_MAX};
+use super::site_state::{FINDINGS_MAX, URL_CHARS_MAX, WORDS_CHARS_MAX};
 use crate::answers::declarations::CapabilityContradiction;
 use crate::answers::listed_agents::ListedAgent;
 use crate::answers::listed_by::{ListedBy, ListingContradiction, ListingDifference};

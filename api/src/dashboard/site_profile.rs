@@ -8,8 +8,8 @@ use policy::Status;
 
 use super::card::{Tag, elsewhere_tag, money_tag, orders_tag};
 use super::links::Link;
-use super::site::URL_CHARS_MAX;
 use super::site_documents::{Document, Documents};
+use super::site_state::URL_CHARS_MAX;
 use super::time::Moment;
 use super::{icons, labels, links};
 use crate::answers::caution::Elsewhere;

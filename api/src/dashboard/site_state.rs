@@ -8,6 +8,13 @@ use super::time::Moment;
 use super::{labels, links};
 use crate::answers::site::{SiteAnswer, Suspension};
 
+/// Maximum number of displayed findings of one manifest; the JSON response has all.
+pub(super) const FINDINGS_MAX: usize = 50;
+/// Maximum number of displayed characters of a URL. A URL may have 2,048 bytes, and five times as many in HTML.
+pub(super) const URL_CHARS_MAX: usize = 200;
+/// Maximum length of a displayed name, reason or address, in characters.
+pub(super) const WORDS_CHARS_MAX: usize = 300;
+
 /// Why the site is suspended, and how its owner can contact the operator.
 pub(super) struct SuspendedView {
     pub(super) at: Moment,

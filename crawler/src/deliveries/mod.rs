@@ -231,6 +231,7 @@ async fn attempt(
     };
     let then = kind.after_failure(&delivery.id, delivery.attempts, delivery.failing_since, clock::now());
     let then = match (then, asked_until) {
+        (AfterFailure::Retry(_), Some(until)) if !may_wait(delivery, until) => AfterFailure::Pause,
         (AfterFailure::Retry(at), Some(until)) => AfterFailure::Retry(at.max(until)),
         (then, _) => then,
     };
@@ -248,13 +249,16 @@ fn asked_by(reply: &Reply) -> Option<DateTime<Utc>> {
 fn postponed(delivery: &DueDelivery, until: DateTime<Utc>, day: i32) -> DeliveryEnd {
     let now = clock::now();
     let until = until.max(now + POSTPONED_MIN);
-    match delivery.unconfirmed_since {
-        Some(made_at) if !webhook::may_challenge_wait(made_at, until, now) => {
-            let reason = format!("its host gets no request before {}", until.format("%Y-%m-%d %H:%M:%S UTC"));
-            DeliveryEnd::Failed { reason, then: AfterFailure::Pause }
-        }
-        _ => DeliveryEnd::Postponed { until, counted_on: Some(day) },
+    if may_wait(delivery, until) {
+        return DeliveryEnd::Postponed { until, counted_on: Some(day) };
     }
+    let reason = format!("its host gets no request before {}", until.format("%Y-%m-%d %H:%M:%S UTC"));
+    DeliveryEnd::Failed { reason, then: AfterFailure::Pause }
+}
+
+/// Whether a message may wait until a time. A watch that nobody confirmed does not wait for long.
+fn may_wait(delivery: &DueDelivery, until: DateTime<Utc>) -> bool {
+    delivery.unconfirmed_since.is_none_or(|made_at| webhook::may_challenge_wait(made_at, until, clock::now()))
 }
 
 /// The headers of Standard Webhooks for one attempt.

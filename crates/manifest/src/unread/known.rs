@@ -3,7 +3,7 @@
 use super::{DIGITS_MIN, TEXT_CHARS_MAX, form_of};
 use crate::address;
 use crate::auth;
-use crate::hash::HashMap;
+use crate::hash::{HashMap, HashSet};
 use crate::model::{AuthScheme, Protocol};
 use crate::name::parse_url;
 use crate::text;
@@ -23,8 +23,6 @@ const COMPARED_BYTES_MAX: usize = 96;
 const PART_BYTES_MIN: usize = 4;
 /// Maximum number of bytes of a word that may be read under another spelling.
 const WORD_BYTES_MAX: usize = 32;
-/// Places for the names of members that were added last.
-const FIELDS: usize = 256;
 /// The member of the model with the amount of a price.
 const PRICE: &str = "price";
 /// Marks in a record, which no text contains: the start of a name or text, the end of a text, of a name, and of a number.
@@ -89,8 +87,8 @@ pub(super) struct Record<'w> {
     /// All of them with marks between them, up to [`RECORD_BYTES_MAX`] bytes.
     text: Vec<u8>,
     wanted: Wanted<'w>,
-    /// Address and length of the model's names of members that were added last. Few of them share a place.
-    fields: [(usize, usize); FIELDS],
+    /// The model's names of members that were added. A set of texts, because addresses of texts differ between processes.
+    fields: HashSet<&'static str>,
     /// Whether the next text is a name.
     is_name: bool,
     /// Number of bytes that were searched for parts of texts.
@@ -101,7 +99,7 @@ impl<'w> Record<'w> {
     /// An empty record, with room for this number of bytes.
     pub(super) fn of(wanted: Wanted<'w>, bytes: usize) -> Self {
         let text = Vec::with_capacity(bytes.min(RECORD_BYTES_MAX));
-        Self { text, wanted, fields: [(0, 0); FIELDS], is_name: false, searched: 0 }
+        Self { text, wanted, fields: HashSet::default(), is_name: false, searched: 0 }
     }
 
     fn add(&mut self, start: &str, text: &str, end: &str) -> Result<(), Ended> {
@@ -141,12 +139,7 @@ impl<'w> Record<'w> {
 impl Visitor for Record<'_> {
     fn field(&mut self, name: &'static str) -> Result<(), Ended> {
         // The name of a member of the model counts once, except before a price that is looked for.
-        let field = (name.as_ptr().addr(), name.len());
-        let last = &mut self.fields[(field.0 ^ (field.0 >> 6)) % FIELDS];
-        if std::mem::replace(last, field) == field && name != PRICE {
-            return Ok(());
-        }
-        self.name(name, false)
+        if self.fields.insert(name) || name == PRICE { self.name(name, false) } else { Ok(()) }
     }
 
     fn key(&mut self) -> Result<(), Ended> {
