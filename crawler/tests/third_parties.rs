@@ -466,23 +466,32 @@ async fn retry_after_of_a_host_that_only_others_name_delays_only_this_host() {
     assert!(host.next_ok_at.unwrap() - now() > TimeDelta::days(6), "{host:?}");
 }
 
-/// Another site links to an endpoint of the domain that returns any header, or that has a strict limit of its own.
+/// Another site, or a user in a catalog of the site, links to an endpoint that returns any header, or that has a strict limit of its own.
 #[tokio::test]
-async fn retry_after_of_a_url_that_only_others_name_delays_the_site_for_an_hour() {
+async fn retry_after_of_a_link_delays_the_site_for_an_hour() {
+    let echo = format!("https://{VICTIM}/echo.json");
+    let catalog = naming([echo.clone()].into_iter());
     for busy in [Answer::json("{}").header("retry-after", "604800"), Answer::retry_after(429, "604800")] {
-        let victim = Host::new(VICTIM).route(MANIFEST, AWP).route("/echo.json", busy);
-        let web =
-            Web::builder().host(victim).host(naming([format!("https://{VICTIM}/echo.json")].into_iter()));
-        let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
-        crawl.pass().await;
-        let mut paths = crawl.paths(VICTIM);
-        crawl.pass_again().await;
-        paths.extend(crawl.paths(VICTIM));
-        assert_eq!(paths.iter().filter(|path| *path == "/echo.json").count(), 1, "{paths:?}");
-        let wait = crawl.report(VICTIM).await.state.not_before.unwrap() - now();
-        assert!((3_400..=3_600).contains(&wait.num_seconds()), "{wait}");
-        crawl.pass_again().await;
-        assert!(crawl.hits(VICTIM).is_empty(), "nothing is requested in this hour");
+        let victim = || Host::new(VICTIM).route(MANIFEST, AWP).route("/echo.json", busy.clone());
+        let own = format!(
+            r#"{{"linkset":[{{"anchor":"https://{VICTIM}/","service-desc":[{{"href":"{echo}"}}]}}]}}"#
+        );
+        let with_own = victim().file("/.well-known/api-catalog", "application/linkset+json", own);
+        for web in [Web::builder().host(victim()).host(catalog.clone()), Web::builder().host(with_own)] {
+            let mut crawl =
+                Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
+            crawl.pass().await;
+            let mut paths = crawl.paths(VICTIM);
+            if !paths.contains(&"/echo.json".to_owned()) {
+                crawl.pass_again().await;
+                paths = crawl.paths(VICTIM);
+            }
+            assert_eq!(paths.iter().filter(|path| *path == "/echo.json").count(), 1, "{paths:?}");
+            let wait = crawl.report(VICTIM).await.state.not_before.unwrap() - now();
+            assert!((3_400..=3_600).contains(&wait.num_seconds()), "{wait}");
+            crawl.pass_again().await;
+            assert!(crawl.hits(VICTIM).is_empty(), "nothing is requested in this hour");
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! How to connect popular clients to an MCP server: Claude, Cursor, VS Code, and others.
 
 use data_encoding::BASE64;
+use manifest::ManifestUrl;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
@@ -31,9 +32,12 @@ impl McpServer {
         Self { name: "agentdex".to_owned(), url: format!("{base}/mcp"), secret: None }
     }
 
-    /// The environment variable that contains the secret.
-    fn variable(&self) -> Option<&'static str> {
-        self.secret.as_ref().map(|secret| if *secret == Secret::Bearer { TOKEN } else { API_KEY })
+    /// The environment variable that contains the secret. It is that of the host alone, so that no server gets the secret of another one, or
+    /// another variable of the person.
+    fn variable(&self) -> Option<String> {
+        let host = ManifestUrl::parse(&self.url).ok()?.host();
+        let kind = if *self.secret.as_ref()? == Secret::Bearer { TOKEN } else { API_KEY };
+        Some(format!("{kind}_OF_{}", in_variable(host.as_str())))
     }
 
     /// The members `url` and, for a secret in a header, `headers`, with the value that a client replaces by the secret.
@@ -75,21 +79,27 @@ pub(crate) fn of(server: &McpServer) -> Vec<Client> {
 fn claude(server: &McpServer) -> Client {
     let (name, url) = (server.name.as_str(), server.url.as_str());
     let variable = server.variable();
-    let (steps, text) = if let Some(variable) = variable {
+    let (steps, text) = if let Some(variable) = &variable {
         // without a file, the command would contain the secret, and each shell quotes its variables in another way
         let entry = server.http_entry(&format!("${{{variable}}}"));
-        (CLAUDE_FILE_WITH_SECRET, file(json!({"mcpServers": {name: entry}})))
+        (CLAUDE_FILE_WITH_SECRET, file(&json!({"mcpServers": {name: entry}})))
     } else if is_one_word(name) && is_one_word(url) {
         (CLAUDE_COMMAND, format!("claude mcp add --transport http {name} {url}"))
     } else {
-        (CLAUDE_FILE, file(json!({"mcpServers": {name: server.http_entry("")}})))
+        (CLAUDE_FILE, file(&json!({"mcpServers": {name: server.http_entry("")}})))
     };
-    Client { id: "claude", name: "Claude", link: None, steps: with_variable(steps, variable), text }
+    Client {
+        id: "claude",
+        name: "Claude",
+        link: None,
+        steps: with_variable(steps, variable.as_deref()),
+        text,
+    }
 }
 
 fn cursor(server: &McpServer) -> Client {
     let variable = server.variable();
-    let entry = Value::Object(server.entry(&format!("${{env:{}}}", variable.unwrap_or_default())));
+    let entry = Value::Object(server.entry(&format!("${{env:{}}}", variable.as_deref().unwrap_or_default())));
     let link = format!(
         "cursor://anysphere.cursor-deeplink/mcp/install?name={}&config={}",
         escaped(&server.name),
@@ -99,8 +109,8 @@ fn cursor(server: &McpServer) -> Client {
         id: "cursor",
         name: "Cursor",
         link: Some(("Add to Cursor", link)),
-        steps: with_variable(CURSOR, variable),
-        text: file(json!({"mcpServers": {server.name.as_str(): entry}})),
+        steps: with_variable(CURSOR, variable.as_deref()),
+        text: file(&json!({"mcpServers": {server.name.as_str(): entry}})),
     }
 }
 
@@ -124,23 +134,23 @@ fn vs_code(server: &McpServer) -> Client {
         name: "VS Code",
         link: Some(("Add to VS Code", link)),
         steps,
-        text: file(text.into()),
+        text: file(&text.into()),
     }
 }
 
 fn other(server: &McpServer) -> Client {
     let variable = server.variable();
     let mut steps = OTHER.to_owned();
-    if let Some(variable) = variable {
+    if let Some(variable) = &variable {
         steps = format!("{steps} Replace {variable} by the secret.");
     }
-    let entry = server.http_entry(variable.unwrap_or_default());
+    let entry = server.http_entry(variable.as_deref().unwrap_or_default());
     Client {
         id: "other",
         name: "Other",
         link: None,
         steps,
-        text: file(json!({"mcpServers": {server.name.as_str(): entry}})),
+        text: file(&json!({"mcpServers": {server.name.as_str(): entry}})),
     }
 }
 
@@ -153,9 +163,23 @@ fn with_variable(steps: &str, variable: Option<&str>) -> String {
     }
 }
 
+/// A host as a part of the name of a variable. Two hosts have different names: a dot is `_`, a hyphen `__`, and letters are capital.
+fn in_variable(host: &str) -> String {
+    let mut name = String::with_capacity(host.len());
+    for c in host.chars() {
+        match c {
+            '.' => name.push('_'),
+            '-' => name.push_str("__"),
+            c if c.is_ascii_alphanumeric() => name.push(c.to_ascii_uppercase()),
+            other => name.extend(["__x", &format!("{:x}", u32::from(other)), "__"]),
+        }
+    }
+    name
+}
+
 /// The text of a file that a client reads.
-fn file(members: Value) -> String {
-    let text = serde_json::to_string_pretty(&members).unwrap_or_default();
+fn file(members: &Value) -> String {
+    let text = serde_json::to_string_pretty(members).unwrap_or_default();
     settings::escape::json(&text).into_owned()
 }
 
@@ -168,4 +192,30 @@ fn escaped(text: &str) -> String {
 fn is_one_word(text: &str) -> bool {
     let is_first = |c: char| c.is_ascii_alphanumeric();
     text.starts_with(is_first) && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._/:".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_host_has_a_variable_of_its_own() {
+        let hosts = [
+            "a-b.example",
+            "a.b.example",
+            "ab.example",
+            "xn--mnchen-3ya.example",
+            "a.b-example.org",
+            "a-b.example.org",
+        ];
+        let variable = |host: &str| {
+            let url = format!("https://{host}/mcp");
+            McpServer { name: host.to_owned(), url, secret: Some(Secret::Bearer) }.variable().unwrap()
+        };
+        let mut variables: Vec<String> = hosts.into_iter().map(variable).collect();
+        assert_eq!(variables[0], "TOKEN_OF_A__B_EXAMPLE");
+        variables.sort();
+        variables.dedup();
+        assert_eq!(variables.len(), hosts.len());
+    }
 }

@@ -224,24 +224,30 @@ fn clients_send_the_declared_secret_of_an_mcp_server() {
     let file = |client: &Client| serde_json::from_str::<Value>(&client.text).unwrap();
     assert_eq!(
         file(&claude),
-        json!({"mcpServers": {"skyhop.example": {"type": "http", "url": "https://skyhop.example/mcp", "headers": {"X-Sky": "${API_KEY}"}}}})
+        json!({"mcpServers": {"skyhop.example": {"type": "http", "url": "https://skyhop.example/mcp", "headers": {"X-Sky": "${API_KEY_OF_SKYHOP_EXAMPLE}"}}}})
     );
-    assert!(claude.steps.contains("environment variable API_KEY"), "{}", claude.steps);
-    let of_cursor = json!({"url": "https://skyhop.example/mcp", "headers": {"X-Sky": "${env:API_KEY}"}});
+    assert!(claude.steps.contains("environment variable API_KEY_OF_SKYHOP_EXAMPLE"), "{}", claude.steps);
+    let of_cursor = json!({"url": "https://skyhop.example/mcp", "headers": {"X-Sky": "${env:API_KEY_OF_SKYHOP_EXAMPLE}"}});
     assert_eq!(file(&cursor), json!({"mcpServers": {"skyhop.example": of_cursor}}));
     let link = url::Url::parse(&cursor.link.unwrap().1).unwrap();
     let config = link.query_pairs().find(|(name, _)| name == "config").unwrap().1.into_owned();
     let config = data_encoding::BASE64.decode(config.as_bytes()).unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&config).unwrap(), of_cursor);
-    let input = json!([{"type": "promptString", "id": "api_key", "description": "The secret of skyhop.example", "password": true}]);
+    let input = json!([{"type": "promptString", "id": "api_key_of_skyhop_example", "description": "The secret of skyhop.example", "password": true}]);
     let of_code = file(&vs_code);
-    assert_eq!(of_code["servers"]["skyhop.example"]["headers"], json!({"X-Sky": "${input:api_key}"}));
+    assert_eq!(
+        of_code["servers"]["skyhop.example"]["headers"],
+        json!({"X-Sky": "${input:api_key_of_skyhop_example}"})
+    );
     assert_eq!(of_code["inputs"], input);
     let (_, link) = vs_code.link.unwrap();
     let linked = percent_encoding::percent_decode_str(link.split_once('?').unwrap().1).decode_utf8().unwrap();
     let linked: Value = serde_json::from_str(&linked).unwrap();
-    assert_eq!((&linked["inputs"], &linked["headers"]["X-Sky"]), (&input, &json!("${input:api_key}")));
-    assert_eq!(file(&other)["mcpServers"]["skyhop.example"]["headers"]["X-Sky"], "API_KEY");
+    assert_eq!(
+        (&linked["inputs"], &linked["headers"]["X-Sky"]),
+        (&input, &json!("${input:api_key_of_skyhop_example}"))
+    );
+    assert_eq!(file(&other)["mcpServers"]["skyhop.example"]["headers"]["X-Sky"], "API_KEY_OF_SKYHOP_EXAMPLE");
 }
 
 #[test]

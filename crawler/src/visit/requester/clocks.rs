@@ -22,11 +22,26 @@ use crate::pace::Budget;
 use crate::retry::retry_while_unavailable;
 use egress::{Failure, Head, Reply};
 
-/// Who chose the URL of a request: the task in progress says it, and anybody may name any receiver of messages.
-pub(super) fn chosen_by(message: &Message<'_>, task: Option<&Task>) -> NamedBy {
-    match message {
-        Message::Deliver { .. } => NamedBy::Others,
-        Message::Get(_) | Message::Post(_) => task.map_or(NamedBy::Site, |task| task.named_by),
+/// Who chose the URL of a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChosenBy {
+    /// The site itself, at a usual path, in its robots.txt or on its home page; or the operator.
+    Site,
+    /// A manifest of the site, of which it is a part.
+    Part,
+    /// A link, which a user of the site or another site may have written, or the client that created a watch.
+    Link,
+}
+
+impl ChosenBy {
+    pub(super) fn of(message: &Message<'_>, task: Option<&Task>) -> Self {
+        match (message, task) {
+            (Message::Deliver { .. }, _) => Self::Link,
+            (Message::Get(_) | Message::Post(_), None) => Self::Site,
+            (_, Some(task)) if task.named_by.is_link(task.role) => Self::Link,
+            (_, Some(task)) if task.named_by == NamedBy::Site => Self::Site,
+            _ => Self::Part,
+        }
     }
 }
 
@@ -65,14 +80,14 @@ impl Requester<'_> {
     }
 
     /// Applies and stores the Retry-After of any response to a request for a URL. Only the domain and its `www.` host delay the whole site.
-    /// Any other host delays itself, because it may belong to a customer, or may be a load balancer that does not serve the name. If others
-    /// chose the URL, the domain and its `www.` host delay the site by an hour at most: an endpoint may return any header on request, and
+    /// Any other host delays itself, because it may belong to a customer, or may be a load balancer that does not serve the name. For a
+    /// link, the domain and its `www.` host delay the site by an hour at most: a user may have written it, an endpoint may return any header on request, and
     /// one path may have a strict limit of its own. A 429 or 503 without the header has a default delay, which applies to the whole site
     /// only if the URL is one that the site itself names. A 503 without the header to a request for a source of seeds has none.
     pub(super) async fn apply_retry_after(
         &mut self,
         host: &Host,
-        named_by: NamedBy,
+        chosen_by: ChosenBy,
         head: &Head,
     ) -> Result<(), Interrupt> {
         let outcome = FetchOutcome::of_response(head.status.as_u16(), &head.headers);
@@ -86,11 +101,11 @@ impl Requester<'_> {
         }
         let is_stated = matches!(retry_after, RetryAfter::Given(_) | RetryAfter::Clamped(_));
         let is_main = is_main_host(&self.site.name, host);
-        let not_before = match named_by {
-            NamedBy::Others if is_main => retry_after.at_most_default(clock::now()),
+        let not_before = match chosen_by {
+            ChosenBy::Link if is_main => retry_after.at_most_default(clock::now()),
             _ => retry_after.not_before(),
         };
-        if is_main && (is_stated || named_by == NamedBy::Site) {
+        if is_main && (is_stated || chosen_by == ChosenBy::Site) {
             self.site_clock.not_before = self.site_clock.not_before.max(Some(not_before));
         }
         if let Some(authority) = self.authorities.get_mut(host) {

@@ -26,7 +26,7 @@ use store::{LeaseToken, MemberId, SiteState, VisitProgress};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use self::clocks::{chosen_by, requests_of_last_day, site_gap_until};
+use self::clocks::{ChosenBy, requests_of_last_day, site_gap_until};
 pub(super) use self::exchange::Exchange;
 use self::failure::{answer_event, crowded_reason, fetch_span, head_of, park_reason};
 pub(crate) use self::handshake::check_outcome_of;
@@ -225,7 +225,7 @@ impl<'a> Requester<'a> {
         progress.traffic.requests += 1;
         let (events, site, shown) = (&self.tools.events, &self.token.site, message.shown_url(url));
         let conditional = matches!(message, Message::Get(conditions) if !conditions.is_empty());
-        let named_by = chosen_by(&message, progress.plan.current.as_ref());
+        let chosen_by = ChosenBy::of(&message, progress.plan.current.as_ref());
         events.write(Event::Request { site, url: &shown, conditional });
         let answer = {
             let _waits = self.tools.activity.request();
@@ -239,7 +239,7 @@ impl<'a> Requester<'a> {
         self.finish(&mut progress.traffic, &host, &answer, took);
         drop((permit, group_use));
         if let Some(head) = head_of(&answer) {
-            Box::pin(self.apply_retry_after(&host, named_by, head)).await?;
+            Box::pin(self.apply_retry_after(&host, chosen_by, head)).await?;
         }
         Ok(Exchange { answer, at, took })
     }
