@@ -8,10 +8,6 @@ const PREFIXES: [&str; 6] = ["did:web:", "did:wba:", "urn:air:", "web:", "https:
 const NAMES_MAX: usize = 8;
 /// Characters that are read as a dot in a domain (UTS 46) or look like one, its escape, and how people write one so that it is no link.
 const DOTS: [&str; 9] = ["\u{3002}", "\u{ff0e}", "\u{ff61}", "\u{2024}", "%2e", "[.]", "(.)", "\\.", ".."];
-/// Top-level domains that are more often the endings of files. A word such as `SKILL.md` among others is a domain only in an address.
-const FILE_ENDINGS: [&str; 13] =
-    ["cc", "md", "mk", "ml", "mov", "pl", "pm", "ps", "py", "rs", "sh", "tf", "zip"];
-
 /// The host of a text in lower case such as `example.org.`, `https://www.example.org:443/path`, `@example.org`, `did:web:example.org` and
 /// `urn:air:example.org:agents:one`, also in quotes or brackets and before a comma. `None` for other texts. People and models paste a domain
 /// in any of these forms.
@@ -42,11 +38,10 @@ pub(crate) fn named_hosts(text: &str) -> Vec<Host> {
     let mut hosts = Vec::new();
     let mut before = ' ';
     for word in words {
-        let is_in_address = matches!(before, '/' | '@');
-        let is_namespace = word.ends_with('/') && !is_in_address;
+        let is_namespace = word.ends_with('/') && !matches!(before, '/' | '@');
         before = word.chars().next_back().unwrap_or(' ');
         let name = word.trim_matches(|c: char| !c.is_alphanumeric());
-        if !name.contains('.') || is_file(name) && !is_in_address {
+        if !name.contains('.') {
             continue;
         }
         hosts.extend(host_of(name));
@@ -58,10 +53,6 @@ pub(crate) fn named_hosts(text: &str) -> Vec<Host> {
         }
     }
     hosts
-}
-
-fn is_file(name: &str) -> bool {
-    name.rsplit_once('.').is_some_and(|(_, ending)| FILE_ENDINGS.contains(&ending))
 }
 
 fn with_dots(text: &str) -> String {
@@ -137,10 +128,6 @@ mod tests {
         }
         assert_eq!(named_hosts("open account, v1 2.0 ... 10.0.0.1"), []);
         assert_eq!(named_hosts(&"a.example ".repeat(100)).len(), NAMES_MAX);
-        assert_eq!(named_hosts("check a skill.md file, main.rs and (report.zip)"), []);
-        for text in ["https://skill.md/a", "pay@skill.md"] {
-            assert_eq!(named_hosts(text).len(), 1, "{text}");
-        }
         for text in ["flights.search", "call flights.search now", "https://flights.search/a"] {
             let hosts = named_hosts(text);
             assert!(hosts.iter().all(|host| host.as_str() == "flights.search"), "{text}: {hosts:?}");

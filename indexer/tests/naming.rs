@@ -309,26 +309,42 @@ fn what_others_publish_below_a_named_domain_does_not_lead() {
     }
 }
 
-/// `skill.md` and `report.zip` are domains, too.
+/// `skill.md`, `logo.ai` and `asp.net` are domains, too.
 #[test]
-fn a_site_whose_domain_is_the_name_of_a_file_does_not_lead() {
+fn a_site_whose_domain_is_the_name_of_a_file_leads_only_with_what_was_asked_for() {
     let mut manifests = vec![
-        own("skill.md", "Casino", "Play a file of cards and validate your luck."),
-        own("report.zip", "Casino", "Unpack your luck with cards."),
+        own("skill.md", "Casino", "Play a file of cards and try your luck."),
+        own("logo.ai", "Casino", "Convert your luck into money."),
+        own("asp.net", "Casino", "Deploy your luck."),
     ];
-    for (number, tool) in
-        ["Check SKILL.md", "Validate a SKILL.md file", "Unpack report.zip"].iter().enumerate()
-    {
-        manifests.push(own(&format!("tools{number}.example"), tool, &format!("{tool} before it is used.")));
+    let tools = ["Check a SKILL.md file", "Convert logo.ai to SVG", "Deploy an ASP.NET application"];
+    for (number, tool) in tools.iter().enumerate() {
+        manifests.push(own(&format!("tools{number}.example"), tool, &format!("{tool} at once.")));
     }
     let (_dir, searcher) = searcher(&manifests);
-    for text in ["check a SKILL.md file", "validate SKILL.md", "unpack report.zip"] {
+    for text in tools {
         let hits = found(&searcher, text, Filters::default());
-        assert!(hits[0].site.as_str().starts_with("tools"), "{text}");
+        assert!(hits[0].site.as_str().starts_with("tools"), "{text}: {}", explanation(&hits[0]));
         assert!(hits.iter().all(|hit| explanation(hit)["named_site"] == false), "{text}");
     }
-    let hits = found(&searcher, "luck at https://skill.md/", Filters::default());
-    assert_eq!(hits[0].site.as_str(), "skill.md", "an address");
+    for text in ["try your luck at skill.md", "convert luck into money at logo.ai"] {
+        let hits = found(&searcher, text, Filters::default());
+        assert_eq!(explanation(&hits[0])["named_site"], true, "{text}");
+    }
+}
+
+/// Domains of countries whose endings are those of files.
+#[test]
+fn an_impostor_does_not_lead_for_a_domain_with_the_ending_of_a_file() {
+    for domain in ["mbank.pl", "bun.sh", "kupi.mk", "bank.zip"] {
+        let text = format!("open account at {domain}");
+        let mut manifests = vec![own(domain, "Open account", "Opens an account.")];
+        for number in 0..12 {
+            manifests.push(own(&format!("evil{number}.example"), &text, &format!("{text}, {text} {number}")));
+        }
+        let (_dir, searcher) = searcher(&manifests);
+        assert_eq!(found(&searcher, &text, Filters::default())[0].site.as_str(), domain);
+    }
 }
 
 /// `search.flights` is a domain, too.

@@ -252,8 +252,11 @@ fn the_filter_of_the_fault_tests_selects_each_test_of_their_table() {
         after.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())).collect()
     };
     let (tests, binaries) = (parts("test"), parts("binary"));
-    let sources: Vec<String> =
-        files.iter().filter(|path| path.ends_with(".rs")).map(|path| read(path)).collect();
+    let sources: Vec<String> = files
+        .iter()
+        .filter(|path| Path::new(path).extension().is_some_and(|extension| extension == "rs"))
+        .map(|path| read(path))
+        .collect();
     let names = |text: &str| -> Vec<String> {
         text.split("fn ").skip(1).filter_map(|rest| Some(rest.split_once('(')?.0.to_owned())).collect()
     };

@@ -81,10 +81,23 @@ pub(super) fn coverage(plan: &Plan, term_scores: &TermScores, row: usize) -> f32
 /// The share of the request that a candidate covers: like [`coverage`], but weighted by how prominent each word is in the candidate, and by
 /// its weight in the request.
 pub(super) fn evidence(plan: &Plan, term_scores: &TermScores, row: usize) -> f32 {
+    evidence_of(plan, term_scores, row, |_| true)
+}
+
+/// The same for a part of the words.
+pub(super) fn evidence_of(
+    plan: &Plan,
+    term_scores: &TermScores,
+    row: usize,
+    counts: impl Fn(&str) -> bool,
+) -> f32 {
     let mut shares = WordShares::of(plan);
     for (value, column) in term_scores.row(row).iter().zip(&term_scores.columns) {
         let Some(term) = plan.terms.get(column.term) else { continue };
         let rarity = term_scores.rarity.get(column.term).copied().unwrap_or_default();
+        if !plan.words.get(term.word).is_some_and(|word| counts(&word.text)) {
+            continue;
+        }
         let highest = term.weight * rarity * (1.0 + K1);
         shares.add(term, rarity * term.weight, (ratio(*value, highest) / PROMINENT).min(1.0));
     }

@@ -7,7 +7,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED, Term};
 
 use super::deadline::Deadline;
-use super::evidence::{coverage, evidence, relevant};
+use super::evidence::{coverage, evidence, evidence_of, relevant};
 use super::opened::OpenedIndex;
 use super::postings::{count_with_any, documents_with};
 use super::rank::{Candidate, Ranked, rank, text_scores};
@@ -15,7 +15,7 @@ use super::retrieval::{Best, Retrieval};
 use super::selection::{is_scored_by_selection, selecting};
 use super::term_scores::{TermScope, TermScores};
 use super::vector_search::{CANDIDATES_MAX, COSINE_GOOD, QueryVector, VectorSearch, mix_cosines};
-use crate::analysis::fold_exact;
+use crate::analysis::{fold_exact, words};
 use crate::error::{IndexError, SearchError};
 use crate::filter::FacetKey;
 use crate::named_host::{named_host, named_hosts};
@@ -24,6 +24,8 @@ use crate::request::Grouping;
 
 /// Number of first results whose best coverage is used.
 const COVERAGE_HITS: usize = 10;
+/// Share of the best evidence for the other words of a request that a result of a named site needs to lead.
+const NAMED_EVIDENCE_MIN: f32 = 0.6;
 /// Maximum number of exact matches of one phrasing, and how many of a site come before those of other sites. A site may give its own name to
 /// any number of capabilities.
 const EXACT_MAX: usize = 50;
@@ -75,6 +77,8 @@ struct Named {
     /// For each host that a phrasing names among other words: the term of its site, and the exact names of what the site publishes at its
     /// domain and of what is published at the host. Others may choose these names, too.
     hosts: Vec<(Term, [Term; 2])>,
+    /// The words of these hosts, and of the addresses and identifiers that contain them.
+    words: HashSet<String>,
 }
 
 /// The text scores of all phrasings.
@@ -110,6 +114,9 @@ impl WindowQuery<'_> {
         let mut candidates = candidates.map_err(IndexError::engine("look the named sites up"))?;
         if vector.is_some() {
             mix_cosines(&mut candidates);
+        }
+        if candidates.iter().any(|candidate| candidate.is_of_named_site) {
+            self.compare_with_others(&mut candidates, &named, &texts.by_plan);
         }
         let ranked = rank(&candidates, texts.best.max(1.0), self.group_by);
         let coverage = self.coverage(&ranked, &texts.by_plan);
@@ -172,6 +179,22 @@ impl WindowQuery<'_> {
             })
         };
         Ok(addresses.iter().zip(text_scores).enumerate().filter_map(candidate).collect())
+    }
+
+    /// The results of a named site lead only if they are about the other words of the request, too: a word with a dot, such as `SKILL.md`, can
+    /// be the name of a file or a tool, and then those of other sites are.
+    fn compare_with_others(&self, candidates: &mut [Candidate], named: &Named, by_plan: &[TermScores]) {
+        let evidence = |candidate: &Candidate| {
+            let scored =
+                self.plans.iter().zip(by_plan).filter(|(_, scores)| scores.has_scored(candidate.row));
+            let of_plan =
+                |(plan, scores)| evidence_of(plan, scores, candidate.row, |word| !named.words.contains(word));
+            scored.map(of_plan).reduce(f32::max)
+        };
+        let least = NAMED_EVIDENCE_MIN * candidates.iter().filter_map(evidence).fold(0.0, f32::max);
+        for candidate in candidates.iter_mut().filter(|candidate| candidate.is_of_named_site) {
+            candidate.is_of_named_site = evidence(candidate).is_none_or(|evidence| evidence >= least);
+        }
     }
 
     /// The number of added candidates that contain none of the words.
@@ -244,6 +267,8 @@ impl WindowQuery<'_> {
                     let owned = self.first_with(&[exact(form), of_host.clone(), of_site.clone()])?;
                     named.documents.extend(owned);
                 }
+                let identifiers = text.split_whitespace().filter(|part| named_hosts(part).contains(host));
+                named.words.extend(identifiers.flat_map(words).map(|word| word.text));
                 named.hosts.push((of_site.clone(), [exact(site.as_str()), exact(host.as_str())]));
             }
         }
