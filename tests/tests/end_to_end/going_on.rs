@@ -62,6 +62,7 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
 }
 
 /// A slow site keeps the first pass open.
+#[expect(clippy::disallowed_methods, reason = "the request is to the API under test")]
 pub(crate) async fn agentdex_visits_submissions_and_added_seeds_during_its_first_pass(backend: Backend) {
     let slow = Host::new("slow.test").catch_all(Answer::status(404).after(Duration::from_secs(4)));
     let shop = |name: &str| Host::new(name).file("/agent.json", "application/json", airline("book_flight"));
