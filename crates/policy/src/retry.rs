@@ -63,11 +63,6 @@ impl RetryAfter {
         }
     }
 
-    /// The same time, but at most the default delay from `now`: an hour.
-    pub fn at_most_default(self, now: DateTime<Utc>) -> DateTime<Utc> {
-        self.not_before().min(later(now, RETRY_AFTER_DEFAULT))
-    }
-
     /// The slug of the variant, which does not change.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -238,7 +238,7 @@ async fn attempt(
     Ok(DeliveryEnd::Failed { reason, then })
 }
 
-/// The end of the delay that the receiver asked for. It holds for the message; the whole site waits for an hour at most.
+/// The end of the delay that the receiver asked for. It holds for the message; the whole site waits for two hours at most.
 fn asked_by(reply: &Reply) -> Option<DateTime<Utc>> {
     let outcome = FetchOutcome::of_response(reply.head.status.as_u16(), &reply.head.headers);
     let asked = RetryAfter::of_response(&reply.head.headers, outcome, clock::now())?;

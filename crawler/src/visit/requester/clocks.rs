@@ -22,6 +22,9 @@ use crate::pace::Budget;
 use crate::retry::retry_while_unavailable;
 use egress::{Failure, Head, Reply};
 
+/// Maximum delay of a site for a response to a link. It is longer than a visit waits before it is saved.
+const LINK_DELAY_MAX: TimeDelta = TimeDelta::hours(2);
+
 /// Who chose the URL of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChosenBy {
@@ -81,7 +84,7 @@ impl Requester<'_> {
 
     /// Applies and stores the Retry-After of any response to a request for a URL. Only the domain and its `www.` host delay the whole site.
     /// Any other host delays itself, because it may belong to a customer, or may be a load balancer that does not serve the name. For a
-    /// link, the domain and its `www.` host delay the site by an hour at most: a user may have written it, an endpoint may return any header on request, and
+    /// link, the domain and its `www.` host delay the site by [`LINK_DELAY_MAX`] at most: a user may have written it, an endpoint may return any header on request, and
     /// one path may have a strict limit of its own. A 429 or 503 without the header has a default delay, which applies to the whole site
     /// only if the URL is one that the site itself names. A 503 without the header to a request for a source of seeds has none.
     pub(super) async fn apply_retry_after(
@@ -102,7 +105,7 @@ impl Requester<'_> {
         let is_stated = matches!(retry_after, RetryAfter::Given(_) | RetryAfter::Clamped(_));
         let is_main = is_main_host(&self.site.name, host);
         let not_before = match chosen_by {
-            ChosenBy::Link if is_main => retry_after.at_most_default(clock::now()),
+            ChosenBy::Link if is_main => retry_after.not_before().min(clock::now() + LINK_DELAY_MAX),
             _ => retry_after.not_before(),
         };
         if is_main && (is_stated || chosen_by == ChosenBy::Site) {
