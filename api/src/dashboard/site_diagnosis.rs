@@ -70,7 +70,7 @@ fn unusable(visit: &VisitReport) -> Option<Diagnosis> {
     (!words.is_empty()).then(|| {
         Diagnosis::new(
             format!("None of the usual paths has a manifest: {}.", words.join(", ")),
-            "Serve a manifest there, as JSON and without a redirect. The validator shows an example, and what is wrong with yours.",
+            "Serve a manifest there, without a redirect. The validator shows an example, and what is wrong with yours.",
         )
     })
 }

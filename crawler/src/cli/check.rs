@@ -186,7 +186,15 @@ fn other_answers(visit: &VisitReport) -> Option<String> {
 
 /// A sentence with the well-known paths that the visit did not request at the main hosts. `None` if it requested every path or none.
 fn paths_left(site: &SiteName, visit: &VisitReport) -> Option<String> {
-    let is_requested = |fetch: &&FetchReport| fetch.outcome != FetchOutcome::NotReached;
+    let is_requested = |fetch: &&FetchReport| {
+        !matches!(
+            fetch.outcome,
+            FetchOutcome::NotReached
+                | FetchOutcome::RobotsDenied
+                | FetchOutcome::RobotsUnreachable
+                | FetchOutcome::OverBudget
+        )
+    };
     let of_site = visit.fetches.iter().filter(|fetch| is_main_host(site, &fetch.url.host()));
     let requested: HashSet<String> =
         of_site.filter(is_requested).map(|fetch| fetch.url.path_and_query()).collect();

@@ -256,7 +256,7 @@ fn postponed(delivery: &DueDelivery, until: DateTime<Utc>, day: i32) -> Delivery
     DeliveryEnd::Failed { reason, then: AfterFailure::Pause }
 }
 
-/// Whether a message may wait until a time. A watch that nobody confirmed does not wait for long.
+/// Whether a message may wait until a time. Messages of an unconfirmed watch wait for a few hours at most.
 fn may_wait(delivery: &DueDelivery, until: DateTime<Utc>) -> bool {
     delivery.unconfirmed_since.is_none_or(|made_at| webhook::may_challenge_wait(made_at, until, clock::now()))
 }

@@ -82,13 +82,14 @@ impl Kind {
     }
 }
 
-/// The rank of a line and its name, without the quotes of exported tables. Some lists have the name first.
+/// The rank of a line and its name, without the quotes of exported tables. Some lists have the name first. The end of a URL
+/// such as `https://a.example/x?v=1,2` is no rank.
 pub(super) fn split_rank(content: &str) -> (Option<u32>, &str) {
     let columns = content.split_once([',', '\t', ';']).map(|(first, second)| (first.trim(), second.trim()));
     let ranked = columns.and_then(|(first, second)| match (first.parse(), second.parse()) {
         (Ok(rank), _) => Some((rank, second)),
-        (Err(_), Ok(rank)) => Some((rank, first)),
-        (Err(_), Err(_)) => None,
+        (Err(_), Ok(rank)) if !first.contains('/') => Some((rank, first)),
+        (Err(_), _) => None,
     });
     let (rank, name) = ranked.map_or((None, content), |(rank, name)| (Some(rank), name));
     (rank, name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name))

@@ -51,6 +51,9 @@ fn a_rank_may_follow_the_name() {
         [("mine.example", Some(1)), ("skyhop.example", Some(20)), ("harbour.example", Some(3))]
     );
     assert_eq!((report.read, report.rejected_count), (3, 1), "the line of titles is skipped");
+    let (seeds, _) = read(b"https://mine.example/agents.json?v=1,2\n");
+    let url = seeds[0].url.as_ref().map(ManifestUrl::as_str);
+    assert_eq!((seeds[0].rank, url), (None, Some("https://mine.example/agents.json?v=1,2")));
 }
 
 /// A URL parser removes tabs: `https://a.example<TAB>x` would be `a.examplex`.

@@ -162,7 +162,9 @@ impl Visit<'_> {
     /// Whether an earlier visit of the same day (UTC) found nothing, so that requested visits do not lengthen the interval again.
     fn is_counted_today(&self) -> bool {
         let today = day_number(clock::now());
-        self.site.negatives_in_row > 0 && self.site.last_visit_at.is_some_and(|at| day_number(at) == today)
+        self.site.negatives_in_row > 0
+            && self.site.failures_in_row == 0
+            && self.site.last_visit_at.is_some_and(|at| day_number(at) == today)
     }
 
     fn history(&self, end: VisitEnd) -> SiteHistory {

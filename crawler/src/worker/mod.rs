@@ -8,6 +8,7 @@ mod hand_overs;
 mod leases;
 mod progress;
 mod save;
+mod waits;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -84,6 +85,8 @@ struct Work {
     due_before: Option<DateTime<Utc>>,
     /// Of a crawl that goes on afterwards.
     first_pass: Option<FirstPass>,
+    /// Whether no further site is leased, because the pass is over and only the open visits have to end.
+    is_closing: bool,
     next_poll_at: Instant,
     /// When the leases are renewed again.
     next_renewal_at: Instant,
@@ -139,15 +142,21 @@ impl<'a> Worker<'a> {
             let now = clock::now();
             let leased =
                 if self.renew_leases(&mut work, now).await { self.lease(&mut work, now).await? } else { 0 };
-            if leased > 0 {
+            if leased > 0 && work.first_pass.as_mut().is_none_or(FirstPass::waits_anew) {
                 idle_since = None;
             }
             let is_idle = work.running.is_empty() && leased == 0;
             if is_idle {
                 clock::resync();
             }
+            if work.is_closing && work.running.is_empty() {
+                break;
+            }
             let is_over = match &mut work.first_pass {
-                Some(pass) if leased == 0 => is_idle || pass.is_over(&self.tools.store, &work.held).await?,
+                _ if work.is_closing => false,
+                Some(pass) if leased == 0 => {
+                    is_idle || pass.is_over(&self.tools.store, &work.held, work.parked.keys()).await?
+                }
                 _ => is_idle,
             };
             if let (true, Mode::Once { park_wait, .. }) = (is_over, mode) {
@@ -156,7 +165,8 @@ impl<'a> Worker<'a> {
                 if !self.waits_for_sites(&mut work, idle_since, until).await
                     && !self.finds_new_parked(&mut work, until).await
                 {
-                    break;
+                    work.is_closing = true;
+                    continue;
                 }
             }
             let wake_at = work.wake_at();
@@ -229,6 +239,7 @@ impl<'a> Worker<'a> {
             parked: self.parked().await?,
             due_before: matches!(mode, Mode::Once { goes_on: false, .. }).then_some(now),
             first_pass: matches!(mode, Mode::Once { goes_on: true, .. }).then(|| FirstPass::new(now)),
+            is_closing: false,
             next_poll_at: Instant::now(),
             next_renewal_at: Instant::now(),
             next_heartbeat_at: Instant::now() + self.tools.groups.heartbeat_interval().min(NO_HEARTBEAT),
@@ -236,76 +247,12 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Whether a parked visit, or a site of another process, becomes due while the pass may wait.
-    /// The sites of a killed process are held until their leases end; this pass then visits them.
-    async fn waits_for_sites(
-        &self,
-        work: &mut Work,
-        idle_since: DateTime<Utc>,
-        until: DateTime<Utc>,
-    ) -> bool {
-        let parked = work.parked_until(until);
-        if let Some(next_at) =
-            work.parked.values().map(|parked| parked.resume_at).min().filter(|_| parked > 0)
-        {
-            (self.progress)(Progress::Waiting { parked, next_at, until });
-            return true;
-        }
-        // the queue is polled, and once more after the last lease has ended
-        let leases_end_at = idle_since + delta(self.lease + 2 * IDLE_POLL);
-        if self.only.is_some() {
-            return false;
-        }
-        if clock::now() > leases_end_at {
-            // sites of other processes may have become free since the last poll, which may be long ago on a busy machine
-            work.next_poll_at = Instant::now();
-            return std::mem::take(&mut work.others_hold_sites);
-        }
-        match self.tools.store.stats(clock::now()).await {
-            // sites of other processes are free now, so poll once more
-            Ok(stats)
-                if stats.sites_leased <= work.running.len() as u64 && !self.others_have_due(work).await =>
-            {
-                work.next_poll_at = Instant::now();
-                std::mem::take(&mut work.others_hold_sites)
-            }
-            Ok(stats) => {
-                work.others_hold_sites = true;
-                let update = Progress::Held { sites: stats.sites_leased, until: leases_end_at };
-                (self.progress)(update);
-                true
-            }
-            Err(error) => error.is_transient(),
-        }
-    }
-
-    /// Whether there are parked visits that this worker does not know, such as those of a worker that has ended.
-    async fn finds_new_parked(&self, work: &mut Work, until: DateTime<Utc>) -> bool {
-        match self.parked().await {
-            Ok(parked) => {
-                work.parked.extend(parked);
-                work.parked_until(until) > 0
-            }
-            Err(error) => error.is_transient(),
-        }
-    }
-
-    /// Whether sites of this pass are due and not leased. They belong to other workers, which may have ended.
-    async fn others_have_due(&self, work: &Work) -> bool {
-        if self.tools.groups.is_unshared() {
-            return false;
-        }
-        match self.tools.store.next_due_at().await {
-            Ok(next) => next.is_some_and(|at| work.due_before.is_some_and(|due_before| at <= due_before)),
-            Err(error) => error.is_transient(),
-        }
-    }
-
     /// Starts visits in the free slots, and returns how many began.
     async fn lease(&self, work: &mut Work, now: DateTime<Utc>) -> Result<usize, StoreError> {
         let free = self.concurrency.saturating_sub(work.running.len()).min(LEASE_BATCH_MAX);
         // a single free slot is not worth a statement, unless nothing else runs
         let is_worth_it = free > 0
+            && !work.is_closing
             && (free >= self.concurrency.min(LEASE_BATCH_MAX).div_ceil(4) || work.running.is_empty());
         let is_time = Instant::now() >= work.next_poll_at || work.ready_parked().next().is_some();
         if !is_worth_it || !is_time {
@@ -396,7 +343,7 @@ impl<'a> Worker<'a> {
         let goes_on = leased.site.parked.is_some() || leased.site.interrupted.is_some();
         self.tools.events.write(Event::VisitBegan { site: &leased.token.site, goes_on });
         if let (Some(pass), true) = (&mut work.first_pass, leased.site.parked.is_some()) {
-            pass.wait_for(&leased.token.site);
+            pass.resume(&leased.token.site);
         }
         work.parked.remove(&leased.token.site);
         let held = work.held.add(&leased.token);
@@ -466,6 +413,11 @@ impl<'a> Worker<'a> {
 }
 
 impl Work {
+    /// The time by which the sites of the pass were due.
+    fn pass_began_at(&self) -> Option<DateTime<Utc>> {
+        self.due_before.or_else(|| self.first_pass.as_ref().map(FirstPass::began_at))
+    }
+
     fn ready_parked(&self) -> impl Iterator<Item = &SiteName> {
         let now = clock::now();
         self.parked.values().filter(move |parked| parked.resume_at <= now).map(|parked| &parked.site)
@@ -479,7 +431,8 @@ impl Work {
     /// The latest time at which to poll the queue again.
     fn wake_at(&self) -> Instant {
         let now = clock::now();
-        let first_parked = self.parked.values().map(|parked| parked.resume_at).min();
+        let parked = self.parked.values().filter(|_| !self.is_closing);
+        let first_parked = parked.map(|parked| parked.resume_at).min();
         let until_parked = first_parked.map(|at| (at - now).to_std().unwrap_or_default());
         let at_parked = until_parked.map(|wait| Instant::now() + wait + Duration::from_millis(1));
         let poll_at = self.next_poll_at.max(Instant::now() + Duration::from_millis(10));

@@ -109,7 +109,7 @@ impl WindowQuery<'_> {
         let joined = addresses.get(selected.len()..).unwrap_or_default();
         let total = matching + self.count_without_words(joined)?;
         let scores: Vec<f32> = selected.into_iter().map(|(score, _)| score).collect();
-        let texts = self.score_texts(&addresses, &scores)?;
+        let texts = self.score_texts(&addresses, &scores, &named)?;
         let candidates = self.candidates(&addresses, &texts.average, &named, vector.as_ref());
         let mut candidates = candidates.map_err(IndexError::engine("look the named sites up"))?;
         if vector.is_some() {
@@ -124,11 +124,21 @@ impl WindowQuery<'_> {
         Ok(Window { ranked, total, coverage, relevant, is_complete })
     }
 
-    /// Scores the documents by words. `selected` contains the scores of the first documents, which the selection has computed.
-    fn score_texts(&self, addresses: &[DocAddress], selected: &[f32]) -> Result<TextScores, SearchError> {
+    /// Scores the documents by words. `selected` contains the scores of the first documents, which the selection has computed; they suffice
+    /// unless the results of a named site are compared with the others.
+    fn score_texts(
+        &self,
+        addresses: &[DocAddress],
+        selected: &[f32],
+        named: &Named,
+    ) -> Result<TextScores, SearchError> {
         let unscored = vec![0.0; addresses.len()];
         let (scope, selected) = match self.plans {
-            [only] if addresses.len() == selected.len() && is_scored_by_selection(only) => {
+            [only]
+                if named.hosts.is_empty()
+                    && addresses.len() == selected.len()
+                    && is_scored_by_selection(only) =>
+            {
                 (TermScope::Unscored, selected)
             }
             _ => (TermScope::All, unscored.as_slice()),
@@ -193,7 +203,7 @@ impl WindowQuery<'_> {
         };
         let least = NAMED_EVIDENCE_MIN * candidates.iter().filter_map(evidence).fold(0.0, f32::max);
         for candidate in candidates.iter_mut().filter(|candidate| candidate.is_of_named_site) {
-            candidate.is_of_named_site = evidence(candidate).is_none_or(|evidence| evidence >= least);
+            candidate.is_of_named_site = evidence(candidate).is_some_and(|evidence| evidence >= least);
         }
     }
 

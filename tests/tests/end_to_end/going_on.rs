@@ -61,12 +61,17 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     world.assert_polite();
 }
 
-/// A slow site keeps the first pass open.
+/// A slow site keeps the first pass open, and a submitted one is still open when that site is done.
 #[expect(clippy::disallowed_methods, reason = "the request is to the API under test")]
 pub(crate) async fn agentdex_visits_submissions_and_added_seeds_during_its_first_pass(backend: Backend) {
-    let slow = Host::new("slow.test").catch_all(Answer::status(404).after(Duration::from_secs(4)));
+    let slow = |name: &str| Host::new(name).catch_all(Answer::status(404).after(Duration::from_secs(4)));
     let shop = |name: &str| Host::new(name).file("/agent.json", "application/json", airline("book_flight"));
-    let web = Web::builder().hosts([slow, shop("submitted.test"), shop("added.test")]);
+    let web = Web::builder().hosts([
+        slow("slow.test"),
+        slow("late.test"),
+        shop("submitted.test"),
+        shop("added.test"),
+    ]);
     let world = World::start(backend, web).await;
     world.write_seeds(["slow.test"]);
     let printed = world.path("printed");
@@ -77,8 +82,13 @@ pub(crate) async fn agentdex_visits_submissions_and_added_seeds_during_its_first
     let serving = std::fs::read_to_string(&printed).unwrap();
     let serving: Value = serde_json::from_str(serving.lines().next().unwrap()).unwrap();
     let sites = format!("{}/sites", serving["url"].as_str().unwrap());
-    let submitted = client().post(sites).header("content-type", "application/json");
-    let submitted = submitted.body(json!({"domain": "submitted.test"}).to_string()).send().await.unwrap();
+    let submit = |domain: &str| {
+        let request = client().post(&sites).header("content-type", "application/json");
+        request.body(json!({"domain": domain}).to_string()).send()
+    };
+    let late = submit("late.test").await.unwrap();
+    assert_eq!(late.status().as_u16(), 202, "{late:?}");
+    let submitted = submit("submitted.test").await.unwrap();
     assert_eq!(submitted.status().as_u16(), 202, "{submitted:?}");
     world.write_seeds(["slow.test", "added.test"]);
     for name in ["submitted.test", "added.test"] {
@@ -91,6 +101,12 @@ pub(crate) async fn agentdex_visits_submissions_and_added_seeds_during_its_first
     wait_for(&printed, r#""event":"going_on""#).await;
     let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
     assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
+    let mut late: Vec<String> =
+        world.web.log().hits_on("late.test").into_iter().map(|hit| hit.path).collect();
+    let count = late.len();
+    late.sort();
+    late.dedup();
+    assert!(count > 5 && late.len() == count, "the end of the pass repeats no request: {late:?}");
     world.assert_polite();
 }
 

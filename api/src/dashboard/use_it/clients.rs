@@ -1,9 +1,9 @@
 //! How to connect popular clients to an MCP server: Claude, Cursor, VS Code, and others.
 
 use data_encoding::BASE64;
-use manifest::ManifestUrl;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use super::call::url_before_key;
 use super::credentials::{API_KEY, Secret, TOKEN};
@@ -35,9 +35,9 @@ impl McpServer {
     /// The environment variable that contains the secret. It is that of the host alone, so that no server gets the secret of another one, or
     /// another variable of the person.
     fn variable(&self) -> Option<String> {
-        let host = ManifestUrl::parse(&self.url).ok()?.host();
+        let url = Url::parse(&self.url).ok()?;
         let kind = if *self.secret.as_ref()? == Secret::Bearer { TOKEN } else { API_KEY };
-        Some(format!("{kind}_OF_{}", in_variable(host.as_str())))
+        Some(format!("{kind}_OF_{}", in_variable(url.host_str()?)))
     }
 
     /// The members `url` and, for a secret in a header, `headers`, with the value that a client replaces by the secret.
@@ -142,7 +142,7 @@ fn other(server: &McpServer) -> Client {
     let variable = server.variable();
     let mut steps = OTHER.to_owned();
     if let Some(variable) = &variable {
-        steps = format!("{steps} Replace {variable} by the secret.");
+        steps = format!("{steps} Replace {variable} with the secret.");
     }
     let entry = server.http_entry(variable.as_deref().unwrap_or_default());
     Client {
@@ -209,7 +209,7 @@ mod tests {
             "a-b.example.org",
         ];
         let variable = |host: &str| {
-            let url = format!("https://{host}/mcp");
+            let url = format!("http://{host}/mcp");
             McpServer { name: host.to_owned(), url, secret: Some(Secret::Bearer) }.variable().unwrap()
         };
         let mut variables: Vec<String> = hosts.into_iter().map(variable).collect();

@@ -28,7 +28,7 @@ const LINK_DELAY_MAX: TimeDelta = TimeDelta::hours(2);
 /// Who chose the URL of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChosenBy {
-    /// The site itself, at a usual path, in its robots.txt or on its home page; or the operator.
+    /// The site itself, at a usual path, in its robots.txt or on its home page; or the operator. A robots.txt is always the site's.
     Site,
     /// A manifest of the site, of which it is a part.
     Part,
@@ -37,8 +37,9 @@ pub(super) enum ChosenBy {
 }
 
 impl ChosenBy {
-    pub(super) fn of(message: &Message<'_>, task: Option<&Task>) -> Self {
+    pub(super) fn of(body: BodyKind, message: &Message<'_>, task: Option<&Task>) -> Self {
         match (message, task) {
+            _ if body == BodyKind::Robots => Self::Site,
             (Message::Deliver { .. }, _) => Self::Link,
             (Message::Get(_) | Message::Post(_), None) => Self::Site,
             (_, Some(task)) if task.named_by.is_link(task.role) => Self::Link,
@@ -84,9 +85,10 @@ impl Requester<'_> {
 
     /// Applies and stores the Retry-After of any response to a request for a URL. Only the domain and its `www.` host delay the whole site.
     /// Any other host delays itself, because it may belong to a customer, or may be a load balancer that does not serve the name. For a
-    /// link, the domain and its `www.` host delay the site by [`LINK_DELAY_MAX`] at most: a user may have written it, an endpoint may return any header on request, and
-    /// one path may have a strict limit of its own. A 429 or 503 without the header has a default delay, which applies to the whole site
-    /// only if the URL is one that the site itself names. A 503 without the header to a request for a source of seeds has none.
+    /// link, the domain and its `www.` host delay the site by [`LINK_DELAY_MAX`] at most: a user may have written it, an endpoint may return
+    /// any header on request, and one path may have a strict limit of its own. A 429 or 503 without the header has a default delay, which
+    /// applies to the whole site only if the URL is one that the site itself names. A 503 without the header to a request for a source of
+    /// seeds has none.
     pub(super) async fn apply_retry_after(
         &mut self,
         host: &Host,

@@ -225,7 +225,7 @@ impl<'a> Requester<'a> {
         progress.traffic.requests += 1;
         let (events, site, shown) = (&self.tools.events, &self.token.site, message.shown_url(url));
         let conditional = matches!(message, Message::Get(conditions) if !conditions.is_empty());
-        let chosen_by = ChosenBy::of(&message, progress.plan.current.as_ref());
+        let chosen_by = ChosenBy::of(body, &message, progress.plan.current.as_ref());
         events.write(Event::Request { site, url: &shown, conditional });
         let answer = {
             let _waits = self.tools.activity.request();

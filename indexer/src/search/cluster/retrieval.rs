@@ -149,6 +149,7 @@ impl Retrieval for ClusterRetrieval<'_> {
     }
 
     fn completeness(&self) -> Completeness {
-        Completeness { is_estimate: self.has_estimated.get(), missing_shards: self.calls.missing() }
+        let missing_shards = self.calls.missing();
+        Completeness { is_estimate: self.has_estimated.get() || !missing_shards.is_empty(), missing_shards }
     }
 }
