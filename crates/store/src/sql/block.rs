@@ -51,6 +51,11 @@ const MESSAGE_PURGES: [&str; 2] = [
          AND watch_id IN (SELECT id FROM watch WHERE search IS NOT NULL)",
 ];
 
+/// Locks the watches of searches before [`MESSAGE_PURGES`]. A worker moves its watch before it stores a message ([`super::delivery::delivery_add`]).
+/// A statement in PostgreSQL sees what was committed before it began: without the lock, the first purge would not see the message of a worker
+/// for which it waits, and the second would delete it.
+const WATCHES_LOCK: &str = "UPDATE watch SET position = position WHERE search IS NOT NULL";
+
 /// Deletes what only a suspended site needs: its claim, with whose key the owner objects, reports, the objection, and the operator's note and
 /// places, which may quote the site.
 const OPT_OUT_PURGES: [&str; 3] = [
@@ -104,6 +109,7 @@ async fn site_purge(
     site_close(connection, site, purge.status, now).await?;
     let manifests_removed = feed_removal(connection, site, &purge.feed_reason, now).await?;
     let documents = version::documents_of_site(connection, site).await?;
+    sqlx::query(WATCHES_LOCK).execute(&mut *connection).await?;
     for purge in MESSAGE_PURGES {
         sqlx::query(purge).bind(site.as_str()).execute(&mut *connection).await?;
     }

@@ -144,6 +144,7 @@ macro_rules! contract_tests {
                 a_watch_delivers_only_after_its_receiver_answered, watches_have_caps,
                 a_watch_of_a_search_moves_over_every_change,
                 an_opt_out_removes_the_site_from_waiting_messages_of_searches,
+                an_opt_out_composes_a_message_again_that_is_just_being_stored,
                 a_client_has_a_share_of_the_watches, changes_are_delivered_in_order,
                 a_message_is_sent_again_if_its_worker_was_killed, two_workers_send_different_messages,
                 a_dead_receiver_leaves_dead_letters_and_pauses_its_watch, messages_to_a_domain_are_counted_by_day,

@@ -1,13 +1,16 @@
 //! Watches: confirmation of receivers, ordered delivery at least once, dead letters, caps, and deletion after an opt-out.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::SiteName;
 use policy::key::{IssuedKey, KeyKind};
 use policy::webhook::{AfterFailure, Message, SECRET_BYTES, WatchClient, WatchStatus, WebhookSecret};
+use sqlx::{Connection as _, PgConnection};
 use store::{
-    DeliveryEnd, DueDelivery, FeedEntry, FeedPosition, NewChallenge, NewDelivery, NewWatch, ReceiverCaps,
-    Store, Watch, WatchCap, WatchCaps, WatchOutcome, WatchTarget, WatchWithChanges,
+    DatabaseUrl, DeliveryEnd, DueDelivery, FeedEntry, FeedPosition, NewChallenge, NewDelivery, NewWatch,
+    ReceiverCaps, Store, Watch, WatchCap, WatchCaps, WatchOutcome, WatchTarget, WatchWithChanges,
 };
 
 use crate::build::{found, later, site, start, url, visited};
@@ -412,6 +415,48 @@ pub(crate) async fn an_opt_out_removes_the_site_from_waiting_messages_of_searche
     assert!(!store.delivery_add(&message).await?, "composed before the opt-out, stored after it");
     assert!(claim(&store, later(9)).await?.is_empty());
     assert_eq!(store.watches_of_searches(head, 9).await?, behind, "the watch has not moved");
+    Ok(())
+}
+
+pub(crate) async fn an_opt_out_composes_a_message_again_that_is_just_being_stored(db: Db) -> Result<()> {
+    let DatabaseUrl::Postgres(url) = &db.config.url else {
+        // SQLite has one writer at a time
+        return Ok(());
+    };
+    let store = &db.store;
+    change(store, "before", 0).await?;
+    store.watch_add(&search_watch("w1"), CAPS).await?;
+    let challenge = claim_one(store, start()).await?;
+    store.delivery_end(&challenge, &DeliveryEnd::Accepted, start()).await?;
+    let after = store.feed_head().await?;
+    change(store, "after", 1).await?;
+    let head = store.feed_head().await?;
+    // the statements of `delivery_add`, not yet committed
+    let mut worker = PgConnection::connect(url).await?;
+    let mut storing = worker.begin().await?;
+    sqlx::query("UPDATE watch SET position = $1 WHERE id = 'w1'").bind(head.0).execute(&mut *storing).await?;
+    sqlx::query(
+        "INSERT INTO delivery (id, watch_id, body, first_position, last_position, created_at_ms, attempts, next_at_ms)
+         VALUES ('m1', 'w1', $1, $2, $3, 0, 0, 0)",
+    )
+    .bind(format!(r#"{{"data":{{"results":[{{"name":"Book","site":"{SITE}"}}]}}}}"#))
+    .bind(after.0 + 1)
+    .bind(head.0)
+    .execute(&mut *storing)
+    .await?;
+    let commit = async {
+        while db.number("SELECT COUNT(*) FROM pg_locks WHERE NOT granted").await? == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        anyhow::Ok(storing.commit().await?)
+    };
+    let opted_out = site(SITE);
+    let (committed, blocked) = tokio::join!(commit, store.site_block(&opted_out, "asked", later(3)));
+    committed?;
+    blocked?;
+    assert!(claim(store, later(9)).await?.is_empty(), "the message is deleted");
+    let behind = store.watches_of_searches(head, 9).await?;
+    assert_eq!(behind.iter().map(|watch| watch.position).collect::<Vec<_>>(), [after]);
     Ok(())
 }
 
