@@ -7,7 +7,9 @@ const PREFIXES: [&str; 6] = ["did:web:", "did:wba:", "urn:air:", "web:", "https:
 /// Number of hosts after which no further one is read in a text.
 const NAMES_MAX: usize = 8;
 /// Characters that are read as a dot in a domain (UTS 46) or look like one, its escape, and how people write one so that it is no link.
-const DOTS: [&str; 9] = ["\u{3002}", "\u{ff0e}", "\u{ff61}", "\u{2024}", "%2e", "[.]", "(.)", "\\.", ".."];
+const DOTS: [&str; 10] =
+    ["\u{3002}", "\u{ff0e}", "\u{ff61}", "\u{2024}", "%2e", "[.]", "(.)", "\\.", "..", " ."];
+
 /// The host of a text in lower case such as `example.org.`, `https://www.example.org:443/path`, `@example.org`, `did:web:example.org` and
 /// `urn:air:example.org:agents:one`, also in quotes or brackets and before a comma. `None` for other texts. People and models paste a domain
 /// in any of these forms.
@@ -103,6 +105,7 @@ mod tests {
             "web:victim.example",
             "mailto:pay@victim.example",
             "victim[.]example",
+            "victim .example",
             "\u{200b}victim.example\u{200b}",
         ] {
             assert_eq!(named_host(text).as_ref().map(Host::as_str), Some("victim.example"), "{text}");
@@ -114,6 +117,7 @@ mod tests {
             assert_eq!(named_host(text), None, "{text}");
         }
     }
+
     #[test]
     fn hosts_are_recognised_in_sentences_and_registry_names() {
         for text in [
@@ -122,6 +126,7 @@ mod tests {
             "example.victim/mcp",
             "https://victim.example https://victim.example",
             "pay_victim.example_now",
+            "pay victim .example now",
         ] {
             let hosts = named_hosts(text);
             assert!(hosts.iter().any(|host| host.as_str() == "victim.example"), "{text}: {hosts:?}");

@@ -111,6 +111,8 @@ fn ranks_and_counts_like_an_index_on_this_machine() {
         "compare umbrellas and candles. Then return the books!",
         "cofee",
         "shop17.example",
+        "order tea at shop17.example",
+        "a zeppelin from shop399.example, or from shop3.example",
         "order_tea",
         "\"quiet afternoon\" bicycles -cancel",
         "method:get track biscuits",

@@ -4,7 +4,6 @@
 
 use std::collections::HashSet;
 
-use manifest::entry::{is_identifier, publisher_of};
 use manifest::{CapabilityId, Host, Publisher};
 use tantivy::TantivyDocument;
 use tantivy::schema::Value as _;
@@ -21,6 +20,7 @@ use crate::cluster::{EngineCondition, EngineError, EngineResults, EngineSearch, 
 use crate::error::{IndexError, SearchError};
 use crate::filter::FacetKey;
 use crate::index::{Fields, document_of, engine_term, time_field};
+use crate::named_host::{named_host, named_hosts};
 use crate::query::{Restriction, Role};
 
 /// Maximum number of documents of a search, and of its spam. Later results of a cluster are only counted.
@@ -72,7 +72,7 @@ impl Shortlist {
         let mut searches = by_words(fields, query, depth);
         let counted = searches.len();
         for phrasing in &query.phrasings {
-            searches.extend(by_name(fields, &query.conditions, phrasing.text.trim()));
+            searches.extend(by_name(fields, query, phrasing.text.trim()));
         }
         let found = calls.search(&searches).map_err(IndexError::from)?;
         let by_words = found.get(..counted).unwrap_or_default();
@@ -144,12 +144,13 @@ fn by_words(fields: &Fields, query: &PlannedQuery, depth: Depth) -> Vec<EngineSe
     vec![honest, only_spam]
 }
 
-/// The documents whose id, name or site is a whole phrasing, and one document of the site, which shows that it exists.
-fn by_name(fields: &Fields, conditions: &Conditions, text: &str) -> Vec<EngineSearch> {
+/// The documents whose id or name is a whole phrasing, and those of each site that it names: the documents with this name, the best by the
+/// words of the request, and one that shows that the site exists.
+fn by_name(fields: &Fields, query: &PlannedQuery, text: &str) -> Vec<EngineSearch> {
     if text.is_empty() {
         return Vec::new();
     }
-    let EngineConditions { required, excluded, .. } = EngineConditions::of(fields, conditions, None);
+    let EngineConditions { required, excluded, .. } = EngineConditions::of(fields, &query.conditions, None);
     let search = |named: Vec<EngineCondition>| EngineSearch {
         required: required.iter().cloned().chain(named).collect(),
         excluded: excluded.clone(),
@@ -158,25 +159,38 @@ fn by_name(fields: &Fields, conditions: &Conditions, text: &str) -> Vec<EngineSe
     };
     let any_of = EngineCondition::AnyOf;
     let text = text.to_lowercase();
-    let mut searches =
-        vec![search(vec![any_of(vec![term("exact", &text), term("exact", &fold_exact(&text))])])];
-    if let Some(owner) = owner_of(&text) {
-        searches.push(search(vec![any_of(vec![term("exact", &text)]), any_of(vec![owner.clone()])]));
-        let host = any_of(vec![term("speaker", Publisher::Host.as_str())]);
-        searches.push(search(vec![host, any_of(vec![owner.clone()])]));
-        let required = vec![any_of(vec![owner])];
-        searches.push(EngineSearch { required, limit: 1, ..EngineSearch::default() });
+    let forms = vec![term("exact", &text), term("exact", &fold_exact(&text))];
+    let mut searches = vec![search(vec![any_of(forms.clone())])];
+    let exists = |owner: EngineTerm| EngineSearch {
+        required: vec![EngineCondition::AnyOf(vec![owner])],
+        limit: 1,
+        ..EngineSearch::default()
+    };
+    if CapabilityId::parse(&text).is_ok() {
+        searches.push(exists(term("id", &text)));
+        return searches;
+    }
+    let scored = scored(query);
+    let whole = named_host(&text);
+    let mut hosts: Vec<Host> = whole.iter().cloned().chain(named_hosts(&text)).collect();
+    let mut seen = HashSet::new();
+    hosts.retain(|host| seen.insert(host.clone()));
+    for host in hosts {
+        let site = host.site();
+        let owner = any_of(vec![term(FacetKey::Site.as_str(), site.as_str())]);
+        let mut names = forms.clone();
+        names.extend([term("exact", host.as_str()), term("exact", site.as_str())]);
+        searches.push(search(vec![any_of(names), owner.clone()]));
+        if whole.as_ref() == Some(&host) {
+            let speaker = any_of(vec![term("speaker", Publisher::Host.as_str())]);
+            searches.push(search(vec![speaker, owner.clone()]));
+        }
+        if !scored.is_empty() {
+            searches.push(EngineSearch { scored: scored.clone(), ..search(vec![owner]) });
+        }
+        searches.push(exists(term(FacetKey::Site.as_str(), site.as_str())));
     }
     searches
-}
-
-/// The term of the documents that a text identifies: an id, a site, or an identifier with its domain.
-fn owner_of(text: &str) -> Option<EngineTerm> {
-    if CapabilityId::parse(text).is_ok() {
-        return Some(term("id", text));
-    }
-    let host = if is_identifier(text) { publisher_of(text) } else { text };
-    Some(term(FacetKey::Site.as_str(), Host::parse(host).ok()?.site().as_str()))
 }
 
 fn term(field: &'static str, text: &str) -> EngineTerm {
