@@ -130,7 +130,7 @@ pub(crate) struct Target {
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) network: Network,
     /// Whether this worker owns the first address.
-    pub(crate) tenure: Tenure,
+    pub(crate) role: AddressRole,
     pub(crate) crawl_delay: Option<Duration>,
     pub(crate) budget: Budget,
 }
@@ -154,7 +154,7 @@ impl Budget {
 
 /// Whether a worker owns an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tenure {
+pub(crate) enum AddressRole {
     /// This worker limits the requests to the address. This includes a crawler without a fleet.
     Owner,
     /// Another worker limits the requests to the address, so this one reserves a time for each request.
@@ -203,7 +203,7 @@ impl Pace {
         for (address, at) in clocks {
             let key = Key::of_address(address);
             // the times that others reserved at one address of a platform do not delay requests to its other addresses
-            if target.tenure == Tenure::Owner && matches!(key, Key::Platform(_)) {
+            if target.role == AddressRole::Owner && matches!(key, Key::Platform(_)) {
                 continue;
             }
             self.0.limiter.load(&key, at);
@@ -455,10 +455,10 @@ fn write_of(
 /// The time of a request at its address. The request may be sent up to `allowed` later.
 fn address_slot(target: &Target, from: DateTime<Utc>, allowed: Duration) -> Option<AddressSlot> {
     let address = target.addresses.first().copied().filter(|_| target.network == Network::Global)?;
-    let claim = match (target.tenure, Key::of_address(address)) {
-        (Tenure::Guest, _) => SlotClaim::Guest,
-        (Tenure::Owner, Key::Platform(_)) => SlotClaim::PlatformOwner,
-        (Tenure::Owner, _) => SlotClaim::Owner,
+    let claim = match (target.role, Key::of_address(address)) {
+        (AddressRole::Guest, _) => SlotClaim::Guest,
+        (AddressRole::Owner, Key::Platform(_)) => SlotClaim::PlatformOwner,
+        (AddressRole::Owner, _) => SlotClaim::Owner,
     };
     let hold = Scope::Address.limits().gap.saturating_add(allowed);
     let (address, latest) = (clock_address(address), later(from, QUEUE_WAIT_MAX));

@@ -53,7 +53,7 @@ fn github_pages() -> Target {
     Target {
         addresses,
         network: Network::Global,
-        tenure: Tenure::Owner,
+        role: AddressRole::Owner,
         crawl_delay: None,
         budget: Budget::Whole,
     }
@@ -88,7 +88,7 @@ async fn waiting_for_a_suffix_does_not_delay_others_at_the_same_address() {
 }
 
 /// Sends requests at one address, one after another, and returns when each began.
-async fn requests_at(pace: &Pace, store: &Store, name: &str, tenure: Tenure) -> Vec<DateTime<Utc>> {
+async fn requests_at(pace: &Pace, store: &Store, name: &str, role: AddressRole) -> Vec<DateTime<Utc>> {
     const REQUESTS: usize = 3;
     let (host, now) = (Host::parse(name).unwrap(), clock::now());
     store.seeds_add(&[Seed::of_host(host.clone())], now).await.unwrap();
@@ -97,7 +97,7 @@ async fn requests_at(pace: &Pace, store: &Store, name: &str, tenure: Tenure) -> 
     let lease = store.sites_lease(&request, now).await.unwrap().remove(0).token;
     let addresses = vec!["93.184.216.34".parse().unwrap()];
     let target =
-        Target { addresses, network: Network::Global, tenure, crawl_delay: None, budget: Budget::Whole };
+        Target { addresses, network: Network::Global, role, crawl_delay: None, budget: Budget::Whole };
     let mut began = Vec::new();
     while began.len() < REQUESTS {
         // each request is for another host, so only the limit of the address applies
@@ -122,11 +122,11 @@ async fn requests_of_an_owner_and_two_guests_are_a_gap_apart() {
     let (lifetimes, tracker) = (Lifetimes::of(Duration::from_mins(3)), TaskTracker::new());
     let process = || Pace::start(fixture.store.clone(), Duration::ZERO, rate, lifetimes, &tracker);
     let [owner, first, second] = [process(), process(), process()];
-    let requests = |pace, name, tenure| requests_at(pace, &fixture.store, name, tenure);
+    let requests = |pace, name, role| requests_at(pace, &fixture.store, name, role);
     let (owner, first, second) = tokio::join!(
-        requests(&owner, "a.example", Tenure::Owner),
-        requests(&first, "b.example", Tenure::Guest),
-        requests(&second, "c.example", Tenure::Guest),
+        requests(&owner, "a.example", AddressRole::Owner),
+        requests(&first, "b.example", AddressRole::Guest),
+        requests(&second, "c.example", AddressRole::Guest),
     );
     let mut began = [owner, first, second].concat();
     began.sort_unstable();

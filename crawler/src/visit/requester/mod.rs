@@ -41,7 +41,7 @@ use crate::activity::VisitPlan;
 use crate::events::Event;
 use crate::groups::{GroupUse, Ownership};
 use crate::pace::{
-    AuthorityClock, Budget, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target, Tenure,
+    AddressRole, AuthorityClock, Budget, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target,
 };
 use crate::reading::HeldMemory;
 use crate::{clock, metrics};
@@ -345,10 +345,10 @@ impl<'a> Requester<'a> {
             Network::Own => (addresses, None),
         };
         let is_owned = ownership.is_some() || network == Network::Own || self.tools.groups.is_unshared();
-        let tenure = if is_owned { Tenure::Owner } else { Tenure::Guest };
+        let role = if is_owned { AddressRole::Owner } else { AddressRole::Guest };
         let is_for_messages = self.is_outside_visit || self.receives_messages == Some(false);
         let budget = if is_for_messages { Budget::Whole } else { Budget::OfVisits };
-        let target = Target { addresses, network, tenure, crawl_delay: None, budget };
+        let target = Target { addresses, network, role, crawl_delay: None, budget };
         Box::pin(self.tools.pace.load_clocks(&target)).await?;
         Ok((target, ownership))
     }
