@@ -6,7 +6,8 @@
 
 use async_recursion::async_recursion as boxed;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use manifest::ManifestId;
 use store::{FeedChange, FeedEntry, FeedPosition, OUTAGE, Store, StoreError, StoredManifest};
@@ -134,17 +135,20 @@ async fn follow(
     mode: Mode,
     reopening: &mut Backoff,
 ) -> Result<Summary, FollowError> {
-    let mut follower = if take_rebuild_request(config) {
+    let mut follower = if let Some(request) = RebuildRequest::read(config) {
         tracing::info!("rebuilding the index on request");
-        Follower::rebuilt(store.clone(), config, lock(config).await?).await?.0
+        let (follower, _) = Follower::rebuilt(store.clone(), config, lock(config).await?).await?;
+        request.remove()?;
+        follower
     } else {
         Follower::open(store.clone(), config).await?
     };
     let mut retry = Backoff::default();
     loop {
-        if take_rebuild_request(config) {
+        if let Some(request) = RebuildRequest::read(config) {
             tracing::info!("rebuilding the index on request");
             follower = follower.rebuild(config).await?;
+            request.remove()?;
         }
         let began = tokio::time::Instant::now();
         let delay = match follower.catch_up(cancel).await {
@@ -175,9 +179,29 @@ pub fn request_rebuild(config: &IndexConfig) -> Result<(), IndexError> {
     std::fs::write(&path, []).map_err(|source| IndexError::NotWritable { path, source })
 }
 
-/// Whether a rebuild was requested; removes the request.
-fn take_rebuild_request(config: &IndexConfig) -> bool {
-    std::fs::remove_file(config.dir.join(REBUILD_FILE)).is_ok()
+/// A request to rebuild the index. It remains until the rebuild succeeds, so that an indexer repeats one that failed or was interrupted.
+struct RebuildRequest {
+    path: PathBuf,
+    at: SystemTime,
+}
+
+impl RebuildRequest {
+    fn read(config: &IndexConfig) -> Option<Self> {
+        let path = config.dir.join(REBUILD_FILE);
+        let at = std::fs::metadata(&path).and_then(|file| file.modified()).ok()?;
+        Some(Self { path, at })
+    }
+
+    /// Removes the request, unless another was made during the rebuild.
+    fn remove(self) -> Result<(), IndexError> {
+        let is_later =
+            std::fs::metadata(&self.path).and_then(|file| file.modified()).is_ok_and(|at| at != self.at);
+        if is_later {
+            return Ok(());
+        }
+        let Self { path, .. } = self;
+        std::fs::remove_file(&path).map_err(|source| IndexError::NotWritable { path, source })
+    }
 }
 
 /// Rebuilds the index and swaps it in; the old one is served in the meantime.

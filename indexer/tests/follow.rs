@@ -73,6 +73,22 @@ async fn resumes_the_feed_at_the_committed_position() {
     assert!(finds(dir.path(), "somersault"));
 }
 
+#[tokio::test]
+async fn a_requested_rebuild_is_repeated_until_it_succeeds() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = IndexConfig::in_data_dir(dir.path());
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    visit(&store, "one.example", Some("juggle"), day(0)).await;
+    once(&store, dir.path()).await;
+    follow::request_rebuild(&config).unwrap();
+    store.close().await;
+    follow::run(store, config, CancellationToken::new(), Mode::Once).await.unwrap_err();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    assert!(once(&store, dir.path()).await.was_rebuilt);
+    assert!(!once(&store, dir.path()).await.was_rebuilt, "one request is one rebuild");
+    assert!(finds(dir.path(), "juggle"));
+}
+
 /// The content is unchanged, so the index learns of the change only from the feed entry.
 #[tokio::test]
 async fn follows_a_change_of_who_names_a_document() {

@@ -74,6 +74,9 @@ pub(crate) fn check(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Checked,
     let mut read = ReaderFlags { shared: shared.clone(), ..ReaderFlags::default() }
         .settings()
         .map_err(|error| usage(&error))?;
+    if read.publish.is_some() {
+        read.refuse_cluster_with_snapshots().map_err(|error| usage(&error))?;
+    }
     read.open_cluster().map_err(|error| usage(&error))?;
     let file = shared.config.as_deref();
     let api = ApiSettings::default().or_file(file).map_err(|error| usage(&error))?;
@@ -292,6 +295,10 @@ mod tests {
             ("[crawler]\nconcurency = 5\n", "did you mean `concurrency`?"),
             ("[indexer]\nindexdir = \"i\"\n", "did you mean `index_dir`?"),
             ("[indexer]\ncluster = \"broker:1\"\n", "cannot be used: "),
+            (
+                "[indexer]\ncluster = \"http://127.0.0.1:1\"\npublish = \"p\"\n",
+                "cannot be used with snapshots",
+            ),
             ("[indexer]\ncluster_missing_shards = \"refuse\"\n", "`fail` or `partial`"),
             ("[api]\nlisten_on = \"x\"\n", "did you mean `listen`?"),
             ("[api]\nlisten = \"nowhere\"\n", "nowhere"),

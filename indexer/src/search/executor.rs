@@ -141,11 +141,8 @@ pub(super) fn execute<T>(
             Source::Cluster(cluster) => {
                 let planned = cluster.plan(request, phrasings, deadline)?;
                 let has_words = !planned.query.plans.is_empty();
-                let depth = match request.limit {
-                    0 if !has_words => Depth::Counts,
-                    _ if has_words && !cursor.is_beyond => Depth::Window,
-                    _ => Depth::All,
-                };
+                let is_window = has_words && !cursor.is_beyond;
+                let depth = if is_window { Depth::Window } else { Depth::All };
                 cluster.retrieve(&planned, depth, deadline, |retrieval| {
                     executed(cluster.vocabulary, retrieval, &planned.query)
                 })

@@ -33,8 +33,6 @@ const EXACT_MAX: usize = 50;
 /// How many documents are selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Depth {
-    /// None: they are only counted.
-    Counts,
     /// Those that are re-ranked.
     Window,
     /// [`DOCUMENTS_MAX`].
@@ -44,7 +42,6 @@ pub(in super::super) enum Depth {
 impl Depth {
     const fn documents(self) -> usize {
         match self {
-            Self::Counts => 0,
             Self::Window => WINDOW,
             Self::All => DOCUMENTS_MAX,
         }
