@@ -131,6 +131,15 @@ impl Summary {
             && !self.interrupted
     }
 
+    /// Whether sites were visited, and none of the visits found a manifest or confirmed one.
+    pub fn found_nothing(&self) -> bool {
+        let mut present = FetchOutcome::ALL.iter().filter(|outcome| outcome.is_present());
+        let has_visited = self.sites_visited > 0 || !self.interrupted;
+        has_visited
+            && !self.had_nothing_due()
+            && !present.any(|outcome| self.outcomes.contains_key(outcome.as_str()))
+    }
+
     /// Counts a visit that was saved.
     pub(crate) fn count(&mut self, visit: &VisitCounts, saved: &VisitSaved) {
         self.sites_visited += 1;
@@ -217,6 +226,22 @@ impl VisitCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pass_without_a_manifest_found_nothing() {
+        let found_nothing = |sites_visited, outcomes: &[&'static str]| {
+            let outcomes = outcomes.iter().map(|outcome| (*outcome, 1)).collect();
+            Summary { sites_visited, outcomes, ..Summary::default() }.found_nothing()
+        };
+        assert!(found_nothing(2, &["dns_failed", "not_found"]));
+        assert!(!found_nothing(0, &[]), "nothing was due");
+        for present in ["found", "not_modified", "fresh"] {
+            assert!(!found_nothing(2, &["dns_failed", present]), "{present}");
+        }
+        let stopped = Summary { interrupted: true, ..Summary::default() };
+        assert!(!stopped.found_nothing(), "it was stopped before a visit ended");
+        assert!(Summary { sites_visited: 1, ..stopped }.found_nothing());
+    }
 
     #[test]
     fn the_host_that_failed_is_named_with_its_site() {

@@ -8,6 +8,7 @@ use chrono::DateTime;
 use http_body_util::BodyExt;
 use manifest::model::PolicyChoice;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tower::ServiceExt;
 
 use crate::documents;
@@ -176,15 +177,25 @@ async fn change_stream_resumes_after_the_last_event_id() {
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
 }
 
+/// The next piece of a stream, and the time until it came.
+async fn piece(body: &mut Body) -> (String, Duration) {
+    let asked = Instant::now();
+    let frame = tokio::time::timeout(Duration::from_secs(30), body.frame()).await.unwrap();
+    let data = frame.unwrap().unwrap().into_data().unwrap();
+    (String::from_utf8(data.into()).unwrap(), asked.elapsed())
+}
+
 #[tokio::test]
-async fn streams_begin_with_a_comment() {
+async fn streams_begin_with_a_comment_and_send_one_every_15_seconds() {
     let world = World::new().await;
-    for path in ["/changes/stream", "/crawl/stream"] {
-        let mut body = open(&world, path, None).await;
-        let frame =
-            tokio::time::timeout(Duration::from_secs(5), body.frame()).await.unwrap().unwrap().unwrap();
-        assert!(frame.into_data().unwrap().starts_with(b": open"), "{path}");
-    }
+    let (first, _) = piece(&mut open(&world, "/crawl/stream", None).await).await;
+    assert!(first.starts_with(": open"), "{first}");
+    let mut body = open(&world, "/changes/stream", None).await;
+    let (first, waited) = piece(&mut body).await;
+    assert!(first.starts_with(": open") && waited < Duration::from_secs(5), "{first} after {waited:?}");
+    let (second, waited) = piece(&mut body).await;
+    let seconds = Duration::from_secs(14)..Duration::from_secs(18);
+    assert!(second.starts_with(": still here") && seconds.contains(&waited), "{second} after {waited:?}");
 }
 
 #[tokio::test]

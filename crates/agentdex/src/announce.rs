@@ -39,7 +39,7 @@ pub(crate) enum Announcement<'a> {
         #[serde(skip)]
         reading: &'a ReadingFlags,
     },
-    /// There are no results yet.
+    /// The pass found nothing, or there are no results yet.
     NothingFound {
         url: &'a str,
         program: String,
@@ -48,6 +48,8 @@ pub(crate) enum Announcement<'a> {
         reading: &'a ReadingFlags,
         /// Reasons from the pass, or from the visits of the last day if nothing was due.
         reasons: Vec<String>,
+        /// Manifests in the index, of earlier visits.
+        manifests_kept: u64,
         /// Whether the text about the pass already contains the reasons.
         #[serde(skip)]
         are_shown: bool,
@@ -57,9 +59,8 @@ pub(crate) enum Announcement<'a> {
         program: String,
         #[serde(skip)]
         is_single_pass: bool,
-        /// Whether there is something to search.
         #[serde(skip)]
-        has_manifests: bool,
+        results: Results,
         #[serde(skip)]
         reading: &'a ReadingFlags,
         /// Reasons from the visits of the last day, if nothing was due and nothing has been found.
@@ -70,6 +71,15 @@ pub(crate) enum Announcement<'a> {
     GoingOn { next_due_at: Option<DateTime<Utc>> },
     /// The continuous crawl after the first pass was stopped.
     Stopped,
+}
+
+/// What there is to search after the last pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Results {
+    Nothing,
+    Some,
+    /// The pass found nothing, and the index has this number of manifests of earlier visits.
+    OfEarlierVisits(u64),
 }
 
 /// The flags with which other commands read the database and the index of this crawl.
@@ -111,19 +121,24 @@ impl Announcement<'_> {
                     "Dashboard and API until the pass has ended: {url}. Results are stored in {database}."
                 )
             }
-            Self::Ended { program, reading, is_single_pass, has_manifests, reasons } => {
+            Self::Ended { program, reading, is_single_pass, results, reasons } => {
                 let (program, flags) = (quoted(program), reading.quoted());
                 let more = if *is_single_pass {
                     "; without --once it goes on, and keeps serving the results"
                 } else {
                     ""
                 };
-                let search = if *has_manifests {
-                    format!("\n  {program} search {flags} book flight")
-                } else {
-                    String::new()
+                let search = match results {
+                    Results::Nothing => String::new(),
+                    Results::Some | Results::OfEarlierVisits(_) => {
+                        format!("\n  {program} search {flags} book flight")
+                    }
                 };
-                let kept = if *has_manifests { "Everything is kept." } else { "Nothing has been found yet." };
+                let kept = match results {
+                    Results::Nothing => "Nothing has been found yet.".to_owned(),
+                    Results::Some => "Everything is kept.".to_owned(),
+                    Results::OfEarlierVisits(manifests) => of_earlier_visits(*manifests),
+                };
                 let reasons = match reasons.as_slice() {
                     [] => " ".to_owned(),
                     reasons => format!("\n{}", with_flags(&lines_of(reasons), &reading.added())),
@@ -136,9 +151,15 @@ impl Announcement<'_> {
             Self::Crawled { summary, reading } => {
                 with_flags(&crawler::cli::summary_text(summary), &reading.added())
             }
-            Self::Indexed { url, program, reading, .. } => next_steps(url, program, reading),
-            Self::NothingFound { url, program, reading, reasons, are_shown, .. } => {
-                nothing_found(url, program, reading, if *are_shown { &[] } else { reasons })
+            Self::Indexed { url, program, reading, .. } => {
+                next_steps("Everything found is in the index.", url, program, reading)
+            }
+            Self::NothingFound { url, program, reading, reasons, manifests_kept, are_shown, .. } => {
+                let reasons = if *are_shown { &[] } else { reasons.as_slice() };
+                match manifests_kept {
+                    0 => nothing_found(url, program, reading, reasons),
+                    kept => next_steps(&of_earlier_visits(*kept), url, program, reading),
+                }
             }
             Self::GoingOn { next_due_at } => {
                 let next = match next_due_at {
@@ -164,11 +185,17 @@ fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// What is left to search after a pass that found nothing. The reasons are in the report of the pass.
+fn of_earlier_visits(manifests: u64) -> String {
+    let noun = if manifests == 1 { "manifest" } else { "manifests" };
+    format!("This pass found nothing. The index still has {manifests} {noun} of earlier visits.")
+}
+
 /// The next steps. Commands name this program as it was started, so that they can be copied.
-fn next_steps(url: &str, program: &str, reading: &ReadingFlags) -> String {
+fn next_steps(results: &str, url: &str, program: &str, reading: &ReadingFlags) -> String {
     let (program, flags) = (quoted(program), reading.quoted());
     format!(
-        "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n  \
+        "\n{results} Open {url} or try\n  curl '{url}/search?q=book+flight'\n  \
          {program} search {flags} book flight\n{}",
         state_of_the_crawl(url, &program, &flags)
     )
@@ -204,7 +231,7 @@ mod tests {
     #[test]
     fn suggests_valid_commands() {
         let demo = reading(&["--data-dir", "agentdex-data/demo"]);
-        let text = next_steps("http://127.0.0.1:8080", "target/release/agentdex", &demo);
+        let text = next_steps("Done.", "http://127.0.0.1:8080", "target/release/agentdex", &demo);
         let mut commands = 0;
         for line in text.lines().filter_map(|line| line.strip_prefix("  target/release/")) {
             crate::cli::command().try_get_matches_from(line.split(' ')).unwrap();
@@ -214,7 +241,7 @@ mod tests {
         assert!(text.contains("To check this machine:\n  target/release/agentdex doctor"), "{text}");
         let elsewhere =
             reading(&["--data-dir", "Ann's data", "--database-url", "postgres://ann:***@host/agentdex"]);
-        let text = next_steps("http://127.0.0.1:8080", "./agentdex", &elsewhere);
+        let text = next_steps("Done.", "http://127.0.0.1:8080", "./agentdex", &elsewhere);
         let flags = r"--data-dir 'Ann'\''s data' --database-url 'postgres://ann:***@host/agentdex'";
         for command in ["search", "status", "doctor"] {
             assert!(text.contains(&format!("  ./agentdex {command} {flags}")), "{text}");
@@ -252,16 +279,23 @@ mod tests {
         assert_eq!((&json["event"], &json["sites"]), (&"demo".into(), &35.into()));
         let json = serde_json::to_value(Announcement::GoingOn { next_due_at: None }).unwrap();
         assert_eq!(json["event"], "going_on");
-        let announcement = Announcement::NothingFound {
+        let nothing_found = |manifests_kept| Announcement::NothingFound {
             url: "http://127.0.0.1:8080",
             program: "agentdex".to_owned(),
             data_dir: "d",
             reading: &flags,
             reasons: vec!["no name".to_owned()],
+            manifests_kept,
             are_shown: true,
         };
-        assert_eq!(serde_json::to_value(&announcement).unwrap()["reasons"][0], "no name");
-        assert!(!announcement.text().contains("no name"), "the text about the pass already contains it");
+        let json = serde_json::to_value(nothing_found(0)).unwrap();
+        assert_eq!((&json["reasons"][0], &json["manifests_kept"]), (&"no name".into(), &0.into()));
+        let text = nothing_found(0).text();
+        assert!(!text.contains("no name"), "the text about the pass already contains it: {text}");
+        let kept = nothing_found(3).text();
+        let expected =
+            "\nThis pass found nothing. The index still has 3 manifests of earlier visits. Open http";
+        assert!(kept.starts_with(expected) && kept.contains("search --data-dir d book flight"), "{kept}");
         let serving = |is_single_pass| {
             let database = "sqlite:d/agentdex.db".to_owned();
             Announcement::Serving { url: "http://127.0.0.1:8080", database, is_single_pass }
@@ -272,26 +306,35 @@ mod tests {
         assert!(serving(true).text().contains("until the pass has ended: http://127.0.0.1:8080."));
         let json = serde_json::to_value(serving(false)).unwrap();
         assert_eq!(json, serde_json::json!({ "event": "serving", "url": "http://127.0.0.1:8080" }));
-        let ended = |is_single_pass, has_manifests| {
+        let ended = |is_single_pass, results| {
             let program = "agentdex".to_owned();
             let reasons = Vec::new();
-            Announcement::Ended { program, is_single_pass, has_manifests, reading: &flags, reasons }.text()
+            Announcement::Ended { program, is_single_pass, results, reading: &flags, reasons }.text()
         };
         let unresolved = Announcement::Ended {
             program: "agentdex".to_owned(),
             is_single_pass: true,
-            has_manifests: false,
+            results: Results::Nothing,
             reading: &flags,
             reasons: vec!["2 of 2 visits: no name. Check `agentdex doctor --only dns`.".to_owned()],
         };
         let expected = "Nothing has been found yet.\n2 of 2 visits: no name. Check `agentdex doctor --only dns --data-dir d`.\nTo see";
         assert!(unresolved.text().starts_with(expected), "{}", unresolved.text());
-        assert!(ended(true, true).ends_with("without --once it goes on, and keeps serving the results."));
         assert!(
-            ended(false, true).ends_with("The same command continues the crawl."),
+            ended(true, Results::Some).ends_with("without --once it goes on, and keeps serving the results.")
+        );
+        assert!(
+            ended(false, Results::Some).ends_with("The same command continues the crawl."),
             "--once was not given"
         );
-        assert!(ended(true, true).contains("search") && !ended(true, false).contains("search"));
+        assert!(ended(true, Results::Some).contains("search"));
+        assert!(!ended(true, Results::Nothing).contains("search"));
+        let kept = ended(true, Results::OfEarlierVisits(1));
+        assert!(
+            kept.starts_with("This pass found nothing. The index still has 1 manifest of earlier"),
+            "{kept}"
+        );
+        assert!(!kept.contains("Everything"), "{kept}");
         let said = |at| Announcement::GoingOn { next_due_at: at }.text();
         assert!(said(Some(DateTime::UNIX_EPOCH)).contains("continues. A site is due now."));
         assert!(said(DateTime::from_timestamp(4_102_444_800, 0)).contains("due at 2100-01-01 00:00:00 UTC."));

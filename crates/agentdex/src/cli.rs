@@ -5,6 +5,7 @@ use std::io::Write;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use crawler::cli::{CrawlFlags, REQUEST_FLAGS, SUBCOMMAND_FLAGS, show_only_used};
 use settings::SharedFlags;
+use settings::command_line::typed;
 
 use crate::configuration::ConfigCommand;
 use crate::db::DbArgs;
@@ -70,16 +71,41 @@ pub(crate) enum Command {
 
 const SHARED: &[&str] = SharedFlags::NAMES;
 
-/// The global flags that each subcommand uses, including those of the crawler's subcommands. Unlisted subcommands use all global flags.
-const USED: [(&str, &[&[&str]]); 12] = [
+/// Flags of requests that decide whether a crawl can start.
+const CONTACT: &[&str] = &["allow_addresses", "contact_url", "contact_email"];
+/// Flags of the crawl of the demo, whose addresses and certificates are its own.
+const DEMO: &[&str] = &[
+    "concurrency",
+    "rate",
+    "delay",
+    "lease",
+    "park_wait",
+    "revisit",
+    "revisit_every",
+    "contact_url",
+    "contact_email",
+    "format",
+    "strict",
+    "name_servers",
+    "text_records",
+    "events",
+    "signing_key",
+    "signature_agent",
+];
+const SERVING: &[&str] = &["listen", "public_url", "admin_tokens", "feedback", "embedder", "open"];
+
+/// The flags that each subcommand uses, including those of the crawler's subcommands.
+const USED: [(&str, &[&[&str]]); 14] = [
+    ("demo", &[SHARED, SERVING, DEMO]),
     ("validate", &[&["config", "log_format", "quiet", "verbose"], REQUEST_FLAGS]),
     ("search", &[SHARED, &["format", "embedder"]]),
     ("mcp", &[SHARED, &["public_url", "embedder"]]),
     ("db", &[SHARED]),
     ("feedback", &[SHARED]),
     ("reports", &[SHARED]),
-    ("config", &[SHARED]),
-    ("doctor", &[SHARED, &["format", "name_servers"]]),
+    ("config", &[SHARED, CONTACT]),
+    ("config print", &[SHARED]),
+    ("doctor", &[SHARED, CONTACT, &["format", "name_servers"]]),
     ("embedder", &[]),
     ("probe", &[]),
     ("completions", &[]),
@@ -99,7 +125,7 @@ fn used() -> Vec<(&'static str, &'static [&'static [&'static str]])> {
     USED.into_iter().chain(SUBCOMMAND_FLAGS).collect()
 }
 
-/// The command line. Each subcommand shows only the flags that it uses, and accepts all of them.
+/// The command line. Each subcommand shows the flags that it uses. It accepts only them and the shared options.
 pub(crate) fn command() -> clap::Command {
     let whole = with_defaults_of_the_demo(Flags::command().after_long_help(settings::exit::help()));
     // `agentdex` refuses these flags, which belong to `crawler`
@@ -112,10 +138,12 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// The defaults of the demo, which its help shows in place of the general ones.
-const DEMO_DEFAULTS: [(&str, &str); 3] = [
+const DEMO_DEFAULTS: [(&str, &str); 5] = [
     ("data_dir", "./agentdex-data/demo"),
     ("database_url", "SQLite in the data directory, whatever DATABASE_URL is"),
     ("delay", demo::DELAY),
+    ("park_wait", demo::PARK_WAIT),
+    ("revisit_every", demo::REVISIT_EVERY),
 ];
 
 fn with_defaults_of_the_demo(whole: clap::Command) -> clap::Command {
@@ -165,7 +193,7 @@ fn with_groups(rest: &str) -> clap::Command {
 
 /// Parses the arguments of the program; exits if they are invalid.
 pub(crate) fn parse() -> Flags {
-    crawler::cli::typed(&mut grouped(), &used(), std::env::args_os()).unwrap_or_else(|error| error.exit())
+    typed(&mut grouped(), std::env::args_os()).unwrap_or_else(|error| error.exit())
 }
 
 /// Prints the purpose of the program and its subcommands, without the options.
@@ -176,8 +204,6 @@ pub(crate) fn print_overview(out: &mut impl Write) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use clap::FromArgMatches as _;
-
     use super::*;
 
     #[test]
@@ -200,6 +226,7 @@ mod tests {
             (&["embedder", "check"], ["--help", "<DIR>"], ["--data-dir", "--listen"]),
             (&["db", "status"], ["--data-dir", "--database-url"], ["--listen", "--delay"]),
             (&["demo"], ["--delay", "[default: 50ms]"], ["[default: 3s]", "[default: ./agentdex-data]"]),
+            (&["demo"], ["--revisit-every", "[default: 10m]"], ["--hosts", "[default: 60s]"]),
             (&["search"], ["--filter", "--limit"], ["--listen", "--delay"]),
             (&["status"], ["--data-dir", "--format"], ["--listen", "--delay"]),
             (&["check"], ["--delay", "--ca-file"], ["--listen", "--concurrency"]),
@@ -258,51 +285,47 @@ mod tests {
     }
 
     #[test]
-    fn refuses_flags_of_a_crawl_before_a_subcommand() {
-        for words in [
-            ["agentdex", "--seeds=x", "status"],
-            ["agentdex", "--daemon", "search"],
-            ["agentdex", "--once", "validate"],
+    fn refuses_flags_that_a_subcommand_does_not_use() {
+        let error = |line: &str| typed::<Flags>(&mut grouped(), line.split(' ')).err().map(|e| e.to_string());
+        for (line, why) in [
+            (
+                "agentdex --seeds=x status",
+                "--seeds has no effect on `status`: leave it out; use it with a crawl",
+            ),
+            ("agentdex --daemon search", "--daemon has no effect on `search`"),
+            ("agentdex --once demo", "--once has no effect on `demo`"),
+            (
+                "agentdex --delay 3s status",
+                "use it with a crawl (`agentdex --seeds FILE`), `demo`, `validate` and `check`",
+            ),
+            (
+                "agentdex --listen 127.0.0.1:1 status",
+                "use it with a crawl (`agentdex --seeds FILE`) and `demo`",
+            ),
+            ("agentdex validate x.json --concurrency 3 --open", "--open and --concurrency have no effect"),
+            ("agentdex --delay 3s db status", "--delay has no effect on `db status`"),
+            ("agentdex --format json config print", "--format has no effect on `config print`"),
+            ("agentdex --metrics 127.0.0.1:1 status", "--metrics has no effect on `status`: leave it out\n"),
+            ("agentdex demo --hosts h", "--hosts has no effect on `demo`"),
         ] {
-            let typed: Result<Flags, clap::Error> = crawler::cli::typed(&mut grouped(), &used(), words);
-            assert!(typed.is_err(), "{words:?}");
+            let error = error(line).unwrap_or_default();
+            assert!(error.contains(why), "{line}: {error}");
         }
-        let typed: Flags =
-            crawler::cli::typed(&mut grouped(), &used(), ["agentdex", "--delay", "3s", "status"]).unwrap();
-        assert!(matches!(typed.command, Some(Command::Crawler(crawler::cli::Command::Status))));
+        for line in [
+            "agentdex --data-dir d --database-url u --config c --log-format json -v probe",
+            "agentdex --delay 3s check a.example",
+            "agentdex demo --revisit-every 1m --listen 127.0.0.1:0",
+            "agentdex --contact-email a@b.example config check",
+            "agentdex validate x.json --format json",
+        ] {
+            assert_eq!(error(line), None, "{line}");
+        }
     }
 
     #[test]
     fn the_short_help_of_search_has_the_hint_on_quoting() {
         let help = command().try_get_matches_from(["agentdex", "search", "-h"]).unwrap_err().to_string();
         assert!(help.contains("'\"book flight\" -hotel'"), "{help}");
-    }
-
-    #[test]
-    fn refuses_a_format_that_has_no_effect() {
-        let typed = |words: &[&str]| -> Result<Flags, clap::Error> {
-            crawler::cli::typed(&mut grouped(), &used(), ["agentdex"].iter().chain(words))
-        };
-        for words in [
-            ["db", "status", "--format", "json"].as_slice(),
-            &["config", "print", "--format", "json"],
-            &["--format", "json", "reports", "list"],
-            &["block", "a.example", "--format", "json"],
-        ] {
-            let error = typed(words).unwrap_err().to_string();
-            assert!(error.contains("--format has no effect on"), "{words:?}: {error}");
-        }
-        for words in [["status", "--format", "json"].as_slice(), &["validate", "-", "--format", "json"]] {
-            assert!(typed(words).is_ok(), "{words:?}");
-        }
-    }
-
-    #[test]
-    fn accepts_flags_that_the_help_hides() {
-        let words = ["agentdex", "validate", "x.json", "--format", "json", "--concurrency", "3"];
-        let flags = Flags::from_arg_matches_mut(&mut command().get_matches_from(words)).unwrap();
-        assert_eq!(flags.crawl.concurrency, Some(3));
-        assert_eq!(flags.crawl.format, Some(crawler::output::OutputFormat::Json));
     }
 
     /// Crawl flags are global, so the flags of a subcommand must have other names.

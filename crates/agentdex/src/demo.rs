@@ -21,7 +21,9 @@ pub(crate) const DIR_NAME: &str = "demo";
 /// Delay between two requests to a host of the demo.
 pub(crate) const DELAY: &str = "50ms";
 /// Interval between visits to a site of the demo, short enough to watch repeated visits.
-const REVISIT_EVERY: &str = "10m";
+pub(crate) const REVISIT_EVERY: &str = "10m";
+/// How long the first pass over the demo waits for parked visits.
+pub(crate) const PARK_WAIT: &str = "0s";
 /// The contact page that the demo's crawler names in its requests.
 const CONTACT_URL: &str = "https://agentdex.example/about-the-crawler";
 
@@ -36,7 +38,8 @@ pub(crate) async fn run(
     let shared = &own_flags(shared, &dir);
     let seeds_file = dir.join("seeds.txt");
     // nothing is written before the directory is locked, so that the files of a running demo are not changed
-    let settings = crawler::cli::resolve(shared, crawl)?;
+    let crawl = of_own_networks(crawl);
+    let settings = crawler::cli::resolve(shared, &crawl)?;
     serve::refuse_unsupported(&settings, shared)?;
     refuse_other_crawl(shared, &dir, &seeds_file)?;
     serve::create_data_dir(&dir)?;
@@ -52,7 +55,9 @@ pub(crate) async fn run(
     };
     std::fs::write(&seeds_file, seeds.join("\n") + "\n")
         .with_context(|| format!("cannot write {}", seeds_file.display()))?;
-    let crawl = crawl_flags(&web, &dir, seeds_file, crawl)?;
+    let files = web.write_files(&dir)?;
+    let crawl =
+        CrawlFlags { seeds: vec![seeds_file], hosts: Some(files.hosts), ca_file: Some(files.ca), ..crawl };
     let resolved = crawler::cli::resolve(shared, &crawl)?.continuous()?;
     announcement.print(resolved.output)?;
     let resolved = Settings { crawl: CrawlConfig { lock, ..resolved.crawl }, ..resolved };
@@ -104,26 +109,18 @@ fn lock_files(crawl: &CrawlConfig, dir: &Path, seeds_file: &Path) -> anyhow::Res
     })
 }
 
-/// The flags for crawling the demo's web. Flags about delays are kept.
-fn crawl_flags(
-    web: &testweb::Web,
-    dir: &Path,
-    seeds_file: PathBuf,
-    typed: &CrawlFlags,
-) -> anyhow::Result<CrawlFlags> {
-    let files = web.write_files(dir)?;
-    Ok(CrawlFlags {
-        seeds: vec![seeds_file],
-        hosts: Some(files.hosts),
-        ca_file: Some(files.ca),
+/// The flags for crawling the demo's web, without its files. Its addresses allow short delays and intervals; typed ones are kept.
+fn of_own_networks(typed: &CrawlFlags) -> CrawlFlags {
+    let or = |typed: &Option<String>, own: &str| typed.clone().or_else(|| Some(own.to_owned()));
+    CrawlFlags {
         allow_addresses: vec!["127.0.0.0/8".to_owned()],
-        delay: typed.delay.clone().or_else(|| Some(DELAY.to_owned())),
-        revisit: typed.revisit.clone().or_else(|| Some("0s".to_owned())),
-        revisit_every: typed.revisit_every.clone().or_else(|| Some(REVISIT_EVERY.to_owned())),
-        park_wait: typed.park_wait.clone().or_else(|| Some("0s".to_owned())),
-        contact_url: typed.contact_url.clone().or_else(|| Some(CONTACT_URL.to_owned())),
+        delay: or(&typed.delay, DELAY),
+        revisit: or(&typed.revisit, "0s"),
+        revisit_every: or(&typed.revisit_every, REVISIT_EVERY),
+        park_wait: or(&typed.park_wait, PARK_WAIT),
+        contact_url: or(&typed.contact_url, CONTACT_URL),
         ..typed.clone()
-    })
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +141,21 @@ mod tests {
         assert!(!refused(Some("postgres://host/demo")), "the file is not used");
         std::fs::write(&seeds, "skyhop.example\n").unwrap();
         assert!(!refused(None), "an earlier demo");
+    }
+
+    #[test]
+    fn short_delays_and_intervals_may_be_typed() {
+        let typed = CrawlFlags {
+            delay: Some("7ms".to_owned()),
+            revisit_every: Some("1m".to_owned()),
+            ..CrawlFlags::default()
+        };
+        let settings = crawler::cli::resolve(&SharedFlags::default(), &of_own_networks(&typed)).unwrap();
+        assert_eq!(settings.crawl.delay, std::time::Duration::from_millis(7));
+        assert_eq!(settings.crawl.revisit_every, Some(std::time::Duration::from_mins(1)));
+        let untyped = of_own_networks(&CrawlFlags::default());
+        assert_eq!((untyped.delay.as_deref(), untyped.park_wait.as_deref()), (Some(DELAY), Some(PARK_WAIT)));
+        assert_eq!(untyped.revisit_every.as_deref(), Some(REVISIT_EVERY));
     }
 
     #[test]

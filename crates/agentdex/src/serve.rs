@@ -21,12 +21,12 @@ use indexer::{Embedder, Searcher};
 use runtime::{ReaderProgram, RuntimeHealth};
 use settings::SharedFlags;
 use settings::log::LogLevel;
-use store::{BackgroundTask, DatabaseUrl, OUTAGE, Store, TaskMonitor};
+use store::{BackgroundTask, DatabaseUrl, OUTAGE, Stats, Store, StoreError, TaskMonitor};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::announce::{Announcement, ReadingFlags};
+use crate::announce::{Announcement, ReadingFlags, Results};
 
 /// Flags of serving.
 #[derive(Debug, Clone, Args)]
@@ -403,13 +403,26 @@ impl Node {
         }
     }
 
-    /// Why the visits of the last day found nothing.
     #[expect(clippy::disallowed_methods, reason = "the last day ends when a person reads it")]
+    async fn stats(&self) -> Result<Stats, StoreError> {
+        self.store.stats(Utc::now()).await
+    }
+
+    /// Why the visits of the last day found nothing.
     async fn reasons(&self) -> anyhow::Result<Vec<String>> {
-        let ends = self.store.stats(Utc::now()).await?.ends_last_day;
+        let ends = self.stats().await?.ends_last_day;
         let visits: u64 = ends.iter().map(|(_, count)| count).sum();
         let noun = if visits == 1 { "visit" } else { "visits" };
         Ok(crawler::cli::failure_reasons(ends, &format!("{visits} {noun} of the last day")))
+    }
+
+    /// What there is to search after a pass.
+    async fn results(&self, summary: &Summary) -> anyhow::Result<Results> {
+        Ok(match (has_manifests(&self.store).await?, summary.found_nothing()) {
+            (false, _) => Results::Nothing,
+            (true, false) => Results::Some,
+            (true, true) => Results::OfEarlierVisits(self.stats().await?.manifests),
+        })
     }
 
     /// Prints how to see the results and how to continue, after the last pass.
@@ -417,28 +430,33 @@ impl Node {
         match self.output {
             OutputFormat::Text => {
                 let is_single_pass = after_pass == AfterPass::End;
-                let has_manifests = has_manifests(&self.store).await?;
+                let results = self.results(summary).await?;
                 let reading = &self.reading;
-                let is_unexplained = !has_manifests && summary.had_nothing_due();
+                let is_unexplained = results == Results::Nothing && summary.had_nothing_due();
                 let reasons = if is_unexplained { self.reasons().await? } else { Vec::new() };
-                Announcement::Ended { program: program(), is_single_pass, has_manifests, reading, reasons }
+                Announcement::Ended { program: program(), is_single_pass, results, reading, reasons }
                     .print(self.output)
             }
             OutputFormat::Json => Ok(()),
         }
     }
 
-    /// Prints the next steps. They depend on the stored manifests, not on this pass, which may have had nothing to visit.
+    /// Prints the next steps. They depend on the stored manifests, because this pass may have had nothing to visit.
     async fn announce(&self, summary: &Summary) -> anyhow::Result<()> {
         let program = program();
         let (url, data_dir, reading) = (self.url.as_str(), self.data_dir.as_str(), &self.reading);
-        let announcement = if has_manifests(&self.store).await? {
-            Announcement::Indexed { url, program, data_dir, reading }
-        } else {
+        let manifests_kept = match self.results(summary).await? {
+            Results::Some => None,
+            Results::Nothing => Some(0),
+            Results::OfEarlierVisits(manifests) => Some(manifests),
+        };
+        let announcement = if let Some(manifests_kept) = manifests_kept {
             let are_shown = !summary.had_nothing_due();
             let reasons =
                 if are_shown { crawler::cli::pass_reasons(summary) } else { self.reasons().await? };
-            Announcement::NothingFound { url, program, data_dir, reading, reasons, are_shown }
+            Announcement::NothingFound { url, program, data_dir, reading, reasons, manifests_kept, are_shown }
+        } else {
+            Announcement::Indexed { url, program, data_dir, reading }
         };
         announcement.print(self.output)?;
         if self.open {
@@ -456,7 +474,7 @@ fn program() -> String {
 }
 
 /// Whether a manifest is in the index, or will be when the indexer has read it.
-pub(crate) async fn has_manifests(store: &Store) -> Result<bool, store::StoreError> {
+pub(crate) async fn has_manifests(store: &Store) -> Result<bool, StoreError> {
     Ok(!store.manifest_sizes_after(None, 1).await?.is_empty())
 }
 

@@ -3,12 +3,13 @@
 
 use std::error::Error as _;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, Parser};
+use clap::{ArgMatches, Command, FromArgMatches, Parser};
 
 use crate::environment::{DISTANCE_MAX, is_misspelling, nearest};
+use crate::unused_flags;
 
 /// Words for which people expect a subcommand.
 struct OtherWord {
@@ -59,18 +60,45 @@ const OTHER_FLAGS: [(&[&str], &str, &str); 11] = [
 
 /// Parses the command line of this process; exits if it is invalid.
 pub fn parse<T: Parser>() -> T {
-    let words: Vec<OsString> = std::env::args_os().collect();
-    let mut whole = T::command();
-    let parsed = whole.try_get_matches_from_mut(&words).map_err(|error| explained(&mut whole, error, &words));
-    let parsed = parsed.and_then(|mut matches| {
-        T::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut whole))
-    });
-    parsed.unwrap_or_else(|error| error.exit())
+    typed(&mut T::command(), std::env::args_os()).unwrap_or_else(|error| error.exit())
+}
+
+/// Parses a command line. Flags that have no effect on the typed subcommand are an error.
+///
+/// # Errors
+///
+/// If the command line is wrong, or asks for the help or the version.
+pub fn typed<T: FromArgMatches>(
+    whole: &mut Command,
+    words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<T, clap::Error> {
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let mut matches = match whole.try_get_matches_from_mut(&words) {
+        Ok(matches) => matches,
+        Err(error) => return Err(explained(whole, error, &words)),
+    };
+    let refusal =
+        unused_flags::refusal(whole, &matches).or_else(|| subcommand_read_as_seeds(whole, &matches));
+    match refusal {
+        Some(why) => Err(whole.error(ErrorKind::ArgumentConflict, why)),
+        None => T::from_arg_matches_mut(&mut matches).map_err(|error| error.format(whole)),
+    }
+}
+
+/// Why a subcommand that was parsed as a file of --seeds is refused. No such file exists.
+fn subcommand_read_as_seeds(whole: &Command, matches: &ArgMatches) -> Option<String> {
+    let seeds = matches.try_get_many::<PathBuf>("seeds").ok().flatten()?;
+    let mut names = seeds.filter(|path| !path.exists()).filter_map(|path| path.to_str());
+    let name = names.find(|name| whole.find_subcommand(name).is_some())?;
+    Some(format!(
+        "`{name}` after --seeds is read as a file of seeds, and there is none: write the subcommand first, without --seeds: {} {name}",
+        whole.get_name()
+    ))
 }
 
 /// An error of the command line in plain words, without far-fetched suggestions. For a file, or a word or an option that describes what a
 /// flag, a subcommand or another program does, it shows what to write.
-pub fn explained(whole: &mut Command, error: clap::Error, words: &[OsString]) -> clap::Error {
+fn explained(whole: &mut Command, error: clap::Error, words: &[OsString]) -> clap::Error {
     let words: Vec<&str> = words.iter().skip(1).filter_map(|word| word.to_str()).collect();
     match error.kind() {
         ErrorKind::UnknownArgument => of_flag(whole, error, &words),

@@ -21,6 +21,7 @@ mod spans;
 #[cfg(not(feature = "opentelemetry"))]
 mod spans_left_out;
 mod traces;
+mod unused_flags;
 
 pub use environment::{Variables, nearest, variables};
 pub use error::SettingsError;

@@ -43,7 +43,7 @@ pub struct CrawlFlags {
     #[arg(long)]
     pub daemon: bool,
     /// How long a pass waits for visits that are parked [default: 60s]
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, global = true, value_name = "DURATION")]
     pub park_wait: Option<String>,
     /// Visits open at the same time [default: 256]
     #[arg(long, global = true, value_name = "COUNT")]
@@ -58,11 +58,11 @@ pub struct CrawlFlags {
     #[arg(long, global = true, value_name = "DURATION")]
     pub lease: Option<String>,
     /// Also visit sites now that were visited longer ago than this
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, global = true, value_name = "DURATION")]
     pub revisit: Option<String>,
     /// Visit each site that answers again after this time, at least a day outside --allow-addresses [default: as often as its
     /// manifests change, between a day and a month; without manifests, after weeks]
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, global = true, value_name = "DURATION")]
     pub revisit_every: Option<String>,
     /// Addresses for names, as lines of `address[:port] name…`
     #[arg(long, global = true, value_name = "FILE")]

@@ -25,5 +25,5 @@ pub use check::refuse_demo_host;
 pub use flags::{Command, CrawlFlags, Flags, OperatorFlags};
 pub use report::{failure_reasons, pass_reasons, summary_text};
 pub use settings::{Settings, SharedSettings, UsageError, Verbosity, log_level, resolve};
-pub use shown::{REQUEST_FLAGS, SUBCOMMAND_FLAGS, command, show_only_used, typed};
+pub use shown::{REQUEST_FLAGS, SUBCOMMAND_FLAGS, command, show_only_used};
 pub use watch::Watch;

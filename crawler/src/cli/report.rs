@@ -17,8 +17,8 @@ const SHOWN_MAX: usize = 10;
 
 /// Maximum number of reasons for failures shown.
 const REASONS_MAX: usize = 3;
-/// Advice to the operator about failed visits. Problems that only the owner of a site can fix have none.
-const ADVICE: [(VisitEnd, Advice); 8] = [
+/// Advice to the operator about failed visits.
+const ADVICE: [(VisitEnd, Advice); 11] = [
     (
         VisitEnd::DnsDead,
         Advice::of(
@@ -64,6 +64,22 @@ const ADVICE: [(VisitEnd, Advice); 8] = [
     (
         VisitEnd::Blocked,
         Advice::of("Access is denied to crawlers; --contact-url lets the owner identify you."),
+    ),
+    (
+        VisitEnd::RateLimited,
+        Advice::of("The next visit is made after the delay; `agentdex explain SITE` shows when."),
+    ),
+    (
+        VisitEnd::ServerErrors,
+        Advice::of(
+            "Only its owner can repair the server; `agentdex explain SITE` shows the answers and the next visit.",
+        ),
+    ),
+    (
+        VisitEnd::TransportErrors,
+        Advice::of(
+            "Check the network of this machine: `agentdex doctor`; `agentdex explain SITE` shows the errors and the next visit.",
+        ),
     ),
 ];
 

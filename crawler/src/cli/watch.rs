@@ -238,8 +238,15 @@ fn new_bar() -> ProgressBar {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use indicatif::{ProgressDrawTarget, TermLike};
+
     use super::*;
     use crate::seeds::Rejected;
+    use crate::worker::STATE_EVERY;
 
     #[test]
     fn shows_the_first_skipped_lines_at_the_start() {
@@ -267,6 +274,64 @@ mod tests {
         assert_eq!(seeded(&earlier, pass), ["1 seed read"]);
         let note = "  60 sites of earlier lists are visited too; a crawl with --follow-seeds deletes what no list names";
         assert_eq!(seeded(&earlier, Mode::Daemon), ["1 seed read", note]);
+    }
+
+    /// A terminal that counts how often it is drawn.
+    #[derive(Debug, Clone, Default)]
+    struct CountingTerminal(Arc<AtomicUsize>);
+
+    impl TermLike for CountingTerminal {
+        fn width(&self) -> u16 {
+            80
+        }
+
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, _: &str) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_str(&self, _: &str) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+
+    /// Without any news, too. Each second of the crawl brings a new state.
+    #[tokio::test]
+    async fn the_bar_moves_at_least_once_a_second() {
+        let terminal = CountingTerminal::default();
+        let bar = new_bar();
+        bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(terminal.clone())));
+        for second in 0..3 {
+            let before = terminal.0.load(Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert!(terminal.0.load(Ordering::Relaxed) > before, "it stands still in second {second}");
+        }
+        bar.finish_and_clear();
+        assert!(TICK < STATE_EVERY && STATE_EVERY <= Duration::from_secs(1));
     }
 
     #[test]

@@ -26,14 +26,17 @@ impl Fixture {
         path
     }
 
+    /// The program with these arguments, with the data directory, and with the flags for the test web if it sends requests.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let sends = arguments.first().is_none_or(|first| first.starts_with("--") || *first == "check");
+        let web = ["--ca-file", "ca.pem", "--hosts", "hosts", "--allow-addresses", "127.0.0.0/8"];
         let mut command = Command::new(crate::program_path::crawler());
         command
             .current_dir(self.dir.path())
             .env_remove("DATABASE_URL")
             .args(arguments)
-            .args(["--data-dir", "data", "--ca-file", "ca.pem", "--hosts", "hosts"])
-            .args(["--allow-addresses", "127.0.0.0/8"])
+            .args(["--data-dir", "data"])
+            .args(web.iter().filter(|_| sends))
             .stdin(Stdio::null())
             .kill_on_drop(true);
         command

@@ -182,9 +182,30 @@ async fn refuses_impolite_and_useless_settings_before_the_first_request() {
         command.args(["--seeds", "seeds.txt"]).args(flags);
         fails(command, 2, &expected);
     }
-    let mut typed = world.program("agentdex");
-    typed.args(["--seeds=seeds.txt", "status"]);
-    fails(typed, 2, &["--seeds is a flag of a crawl", "remove it"]);
+    let a_crawl = "use it with a crawl (`agentdex --seeds FILE`)";
+    for (program, words, expected) in [
+        (
+            "agentdex",
+            ["--seeds=seeds.txt", "status"].as_slice(),
+            ["--seeds has no effect on `status`", a_crawl],
+        ),
+        ("agentdex", &["--delay", "3s", "status"], ["--delay has no effect on `status`", a_crawl]),
+        ("crawler", &["--rate", "9", "paths"], ["--rate has no effect on `paths`", "`check`"]),
+        (
+            "indexer",
+            &["--once", "rebuild"],
+            ["--once has no effect on `rebuild`", "`indexer` without a command"],
+        ),
+        (
+            "api",
+            &["--listen", "127.0.0.1:0", "read-document"],
+            ["--listen has no effect on `read-document`", "`api` without a command"],
+        ),
+    ] {
+        let mut typed = world.program(program);
+        typed.args(words);
+        fails(typed, 2, &expected);
+    }
     assert_eq!(world.requests(), 0);
 }
 

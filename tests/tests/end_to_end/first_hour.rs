@@ -36,7 +36,10 @@ async fn a_demo_has_a_separate_database_and_a_second_demo_does_not_change_its_fi
         command.args(["demo", "--listen", "127.0.0.1:0"]).args(flags);
         command
     };
-    let mut first = demo(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let printed = world.path("printed");
+    let mut first = demo(&["--format", "json", "--revisit-every", "1m"]);
+    first.stdout(std::fs::File::create(&printed).unwrap()).stderr(Stdio::null());
+    let mut first = first.spawn().unwrap();
     let files = ["hosts", "ca.pem", "seeds.txt", "agentdex.db"].map(|name| world.path("data").join(name));
     let appeared = async {
         while !files.iter().all(|file| file.metadata().is_ok_and(|file| file.len() > 0)) {
@@ -48,6 +51,11 @@ async fn a_demo_has_a_separate_database_and_a_second_demo_does_not_change_its_fi
     let before = read();
     let more = [demo(&[]), demo(&["--database-url", elsewhere])].map(output);
     let after = read();
+    crate::going_on::wait_for(&printed, r#""event":"serving""#).await;
+    let lines = std::fs::read_to_string(&printed).unwrap();
+    let complete = lines.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let events: Vec<serde_json::Value> = complete.map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events[0]["event"], "demo", "{lines}");
     first.kill().unwrap();
     first.wait().unwrap();
     for second in more {
@@ -165,7 +173,7 @@ async fn incomplete_flags_report_what_is_missing_first() {
         (&["search", "book", "--limt", "3"], "a similar argument exists: '--limit'"),
         (&["probe", "8080"], "8080 has no port: write it like 127.0.0.1:8080"),
         (&["--contact-email", "you@example.org"], "name the sites to crawl with --seeds FILE"),
-        (&["db", "status", "--format", "json"], "--format has no effect on `db`"),
+        (&["db", "status", "--format", "json"], "--format has no effect on `db status`"),
     ] {
         let (code, text) = printed_by(world.program("agentdex"), words);
         assert!(code == Some(2) && text.contains(expected), "{words:?}: {text}");

@@ -9,7 +9,11 @@ use serde_json::{Value, json};
 use testweb::{Answer, Host, Web};
 
 use crate::flow::airline;
+use crate::proxy::Proxy;
 use crate::world::{Backend, CONTACT_EMAIL, TIMEOUT, World, client, output, text_of};
+
+/// The longest time between a request for a visit and its first request to the site.
+const VISITED_WITHIN: Duration = Duration::from_mins(1);
 
 /// Waits for a text in a file.
 pub(crate) async fn wait_for(path: &std::path::Path, text: &str) {
@@ -21,9 +25,51 @@ pub(crate) async fn wait_for(path: &std::path::Path, text: &str) {
     tokio::time::timeout(TIMEOUT, written).await.expect("the text did not appear in the file");
 }
 
+/// The address of the API in the first printed event that names it.
+fn api_of(printed: &std::path::Path) -> String {
+    let printed = std::fs::read_to_string(printed).unwrap();
+    let mut events = printed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let serving = events.find(|event| event["event"] == "serving").expect("the API is not announced");
+    serving["url"].as_str().unwrap().to_owned()
+}
+
+/// Posts a body to the API; returns the status, or `None` if there is no response.
+#[expect(clippy::disallowed_methods, reason = "the request is to the API under test")]
+async fn post(url: &str, body: Value) -> Option<u16> {
+    let request = client().post(url).header("content-type", "application/json").body(body.to_string());
+    Some(request.send().await.ok()?.status().as_u16())
+}
+
+/// Waits until a manifest was requested more often than before.
+async fn wait_for_visit(world: &World, name: &str, before: usize) {
+    let visited = world.web.log().wait_until(|log| manifest_requests(log, name) > before);
+    let visited = tokio::time::timeout(VISITED_WITHIN, visited).await;
+    visited.unwrap_or_else(|_| panic!("{name} was not visited within {VISITED_WITHIN:?}"));
+}
+
+fn manifest_requests(log: &testweb::Log, name: &str) -> usize {
+    log.hits_on(name).iter().filter(|hit| hit.path == "/agent.json").count()
+}
+
+/// A submitted site is visited within a minute, and so is a known one after a recheck. A known site can be rechecked ten minutes after its
+/// last visit.
+async fn visits_on_request(world: &World, api: &str) {
+    assert_eq!(post(&format!("{api}/sites"), json!({"domain": "submitted.test"})).await, Some(202));
+    wait_for_visit(world, "submitted.test", 0).await;
+    let recheck = format!("{api}/sites/first.test/recheck");
+    assert_eq!(post(&recheck, json!({})).await, Some(429), "it was visited just now");
+    let earlier = "UPDATE site_state SET last_visit_at_ms = last_visit_at_ms - 3600000";
+    world.execute(earlier).await;
+    world.begin_pass();
+    let before = manifest_requests(world.web.log(), "first.test");
+    assert_eq!(post(&recheck, json!({})).await, Some(202));
+    wait_for_visit(world, "first.test", before).await;
+}
+
 pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Backend) {
     let shop = |name: &str| Host::new(name).file("/agent.json", "application/json", airline("book_flight"));
-    let world = World::start(backend, Web::builder().hosts([shop("first.test"), shop("second.test")])).await;
+    let shops = ["first.test", "second.test", "submitted.test"].map(shop);
+    let world = World::start(backend, Web::builder().hosts(shops)).await;
     world.write_seeds(["first.test"]);
     let mut once = world.crawling("agentdex", &["--once"]);
     once.args(["--listen", "127.0.0.1:0"]);
@@ -55,6 +101,7 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     tokio::time::timeout(TIMEOUT, visited).await.expect("the added seed was not visited");
     wait_for(&log, "a seed file has changed").await;
     wait_for(&log, "; ended: ").await;
+    visits_on_request(&world, &api_of(&printed)).await;
     let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
     assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
     wait_for(&printed, r#"{"event":"stopped"}"#).await;
@@ -62,7 +109,6 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
 }
 
 /// A slow site keeps the first pass open, and a submitted one is still open when that site is done.
-#[expect(clippy::disallowed_methods, reason = "the request is to the API under test")]
 pub(crate) async fn agentdex_visits_submissions_and_added_seeds_during_its_first_pass(backend: Backend) {
     let slow = |name: &str| Host::new(name).catch_all(Answer::status(404).after(Duration::from_secs(4)));
     let shop = |name: &str| Host::new(name).file("/agent.json", "application/json", airline("book_flight"));
@@ -79,17 +125,10 @@ pub(crate) async fn agentdex_visits_submissions_and_added_seeds_during_its_first
     going_on.args(["--listen", "127.0.0.1:0"]).stdout(File::create(&printed).unwrap());
     let mut going_on = going_on.spawn().unwrap();
     wait_for(&printed, "\n").await;
-    let serving = std::fs::read_to_string(&printed).unwrap();
-    let serving: Value = serde_json::from_str(serving.lines().next().unwrap()).unwrap();
-    let sites = format!("{}/sites", serving["url"].as_str().unwrap());
-    let submit = |domain: &str| {
-        let request = client().post(&sites).header("content-type", "application/json");
-        request.body(json!({"domain": domain}).to_string()).send()
-    };
-    let late = submit("late.test").await.unwrap();
-    assert_eq!(late.status().as_u16(), 202, "{late:?}");
-    let submitted = submit("submitted.test").await.unwrap();
-    assert_eq!(submitted.status().as_u16(), 202, "{submitted:?}");
+    let sites = format!("{}/sites", api_of(&printed));
+    for domain in ["late.test", "submitted.test"] {
+        assert_eq!(post(&sites, json!({"domain": domain})).await, Some(202), "{domain}");
+    }
     world.write_seeds(["slow.test", "added.test"]);
     for name in ["submitted.test", "added.test"] {
         let visited =
@@ -108,6 +147,78 @@ pub(crate) async fn agentdex_visits_submissions_and_added_seeds_during_its_first
     late.dedup();
     assert!(count > 5 && late.len() == count, "the end of the pass repeats no request: {late:?}");
     world.assert_polite();
+}
+
+/// Each submission that was accepted before, during or after a restart of the database is visited.
+pub(crate) async fn agentdex_keeps_submissions_when_the_database_restarts() {
+    const RESTART: Duration = Duration::from_secs(2);
+    let shop = |name: &str| Host::new(name).file("/agent.json", "application/json", airline("book_flight"));
+    let names = ["first.test", "before.test", "during.test", "after.test"];
+    let mut world = World::start(Backend::Postgres, Web::builder().hosts(names.map(shop))).await;
+    world.write_seeds(["first.test"]);
+    let mut proxy = Proxy::before(&mut world, Duration::ZERO).await;
+    let printed = world.path("printed");
+    let mut going_on = world.crawling("agentdex", &["--listen", "127.0.0.1:0"]);
+    going_on.stdout(File::create(&printed).unwrap()).stderr(File::create(world.path("log")).unwrap());
+    let mut going_on = going_on.spawn().unwrap();
+    wait_for(&printed, r#""event":"going_on""#).await;
+    let sites = format!("{}/sites", api_of(&printed));
+    assert_eq!(post(&sites, json!({"domain": "before.test"})).await, Some(202));
+    proxy.cut().await;
+    let during = async {
+        // a client repeats a refused request
+        let mut refused = 0;
+        while post(&sites, json!({"domain": "during.test"})).await != Some(202) {
+            refused += 1;
+            assert!(refused < 100, "the submission is refused after the restart");
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+    };
+    let restart = async {
+        tokio::time::sleep(RESTART).await;
+        proxy.restore().await;
+    };
+    tokio::join!(during, restart);
+    assert_eq!(post(&sites, json!({"domain": "after.test"})).await, Some(202));
+    for name in ["before.test", "during.test", "after.test"] {
+        wait_for_visit(&world, name, 0).await;
+    }
+    let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
+    assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
+    world.assert_polite();
+}
+
+/// After results of an earlier pass, a pass that reaches no site claims none.
+pub(crate) async fn a_pass_that_reaches_no_site_says_what_is_left(backend: Backend) {
+    let shop = Host::new("first.test").file("/agent.json", "application/json", airline("book_flight"));
+    let world = World::start(backend, Web::builder().host(shop)).await;
+    world.write_seeds(["first.test"]);
+    let start = |flags: &[&str]| {
+        let mut command = world.crawling_with("agentdex", "text", flags);
+        command.args(["--listen", "127.0.0.1:0"]);
+        command
+    };
+    let found = text_of(&output(start(&["--once"])));
+    assert!(found.contains("1 new") && found.contains("Everything is kept."), "{found}");
+    let left = "This pass found nothing. The index still has 1 manifest of earlier visits.";
+    let reason = "No site was reached: the only site did not answer.\n1 of 1 site: no connection to any address (first.test). Check the network";
+    // `start` writes the file of addresses
+    let unreachable = || std::fs::write(world.path("hosts"), "127.0.0.1:1 first.test\n").unwrap();
+    let once = start(&["--once", "--revisit", "0s"]);
+    unreachable();
+    let once = text_of(&output(once));
+    let printed = world.path("printed");
+    let mut going_on = start(&["--revisit", "0s"]);
+    unreachable();
+    let mut going_on = going_on.stdout(File::create(&printed).unwrap()).spawn().unwrap();
+    wait_for(&printed, "The crawl continues.").await;
+    let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
+    assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
+    for text in [once, std::fs::read_to_string(&printed).unwrap()] {
+        let (before, after) = text.split_once(left).unwrap_or_else(|| panic!("{left:?} is not in {text}"));
+        assert!(before.contains(reason) && after.contains("search --data-dir"), "{text}");
+        assert!(!text.contains("Everything found"), "{text}");
+    }
 }
 
 /// A crawl without results reports the reason at every start.
@@ -153,9 +264,7 @@ pub(crate) async fn agentdex_visits_sites_again_after_the_operators_interval(bac
     let mut going_on = world.crawling("agentdex", &["--revisit-every", "1s"]);
     going_on.args(["--listen", "127.0.0.1:0"]);
     let mut going_on = going_on.spawn().unwrap();
-    let visits =
-        |log: &testweb::Log| log.hits_on("first.test").iter().filter(|hit| hit.path == "/agent.json").count();
-    let revisited = world.web.log().wait_until(|log| visits(log) >= 3);
+    let revisited = world.web.log().wait_until(|log| manifest_requests(log, "first.test") >= 3);
     tokio::time::timeout(TIMEOUT, revisited).await.expect("the site was not visited again twice");
     let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
     assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");

@@ -64,6 +64,7 @@ on_both_back_ends! {
     going_on::agentdex_visits_sites_again_after_the_operators_interval,
     going_on::a_second_start_says_when_the_next_site_is_due,
     going_on::a_crawl_without_results_says_why,
+    going_on::a_pass_that_reaches_no_site_says_what_is_left,
     going_on::agentdex_searches_and_decides_without_a_server,
     declarations::several_documents_declare_one_capability,
     harvest::entries_of_a_registry_are_listed_and_change_nothing,
@@ -130,6 +131,12 @@ async fn postgres_the_gap_of_an_address_holds_for_checks_and_visits_of_a_fleet()
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_an_outage_of_the_database_is_waited_out() {
     faults::an_outage_of_the_database_is_waited_out().await;
+}
+
+/// Only on PostgreSQL, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_agentdex_keeps_submissions_when_the_database_restarts() {
+    going_on::agentdex_keeps_submissions_when_the_database_restarts().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -103,8 +103,13 @@ impl World {
         command.args(["--contact-email", CONTACT_EMAIL, "--format", format]);
         command.arg("--delay").arg(format!("{}ms", self.delay.as_millis()));
         command.arg("--seeds").arg(self.path("seeds.txt")).args(flags);
-        self.passes_began_us.borrow_mut().push(self.web.log().now_us());
+        self.begin_pass();
         command
+    }
+
+    /// Declares that requests from now on may repeat earlier ones, as in another pass.
+    pub(crate) fn begin_pass(&self) {
+        self.passes_began_us.borrow_mut().push(self.web.log().now_us());
     }
 
     /// Runs statements on the database directly.
