@@ -186,14 +186,10 @@ fn other_answers(visit: &VisitReport) -> Option<String> {
 
 /// A sentence with the well-known paths that the visit did not request at the main hosts. `None` if it requested every path or none.
 fn paths_left(site: &SiteName, visit: &VisitReport) -> Option<String> {
-    let is_requested = |fetch: &&FetchReport| {
-        !matches!(
-            fetch.outcome,
-            FetchOutcome::NotReached
-                | FetchOutcome::RobotsDenied
-                | FetchOutcome::RobotsUnreachable
-                | FetchOutcome::OverBudget
-        )
+    let is_requested = |fetch: &&FetchReport| match fetch.outcome {
+        FetchOutcome::Fresh => true,
+        FetchOutcome::ConnectFailed | FetchOutcome::TlsFailed => false,
+        outcome => outcome.is_requested(),
     };
     let of_site = visit.fetches.iter().filter(|fetch| is_main_host(site, &fetch.url.host()));
     let requested: HashSet<String> =

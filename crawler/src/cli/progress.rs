@@ -176,16 +176,13 @@ impl Shown {
         format!("{:.1} requests/s{left}", self.requests_per_second)
     }
 
-    /// The waits and the outcomes.
-    pub(super) fn details(&self) -> String {
-        let mut details = self.waits.clone();
-        if !self.ends.is_empty() {
-            details = format!("{details}; ended: {}", self.ends);
-        }
-        if self.manifests > 0 {
-            details = format!("{details}; {}", counted(self.manifests, "manifest"));
-        }
-        details
+    /// The waits; then the outcomes and the manifests, if there are any.
+    pub(super) fn details(&self) -> Vec<String> {
+        let ended = (!self.ends.is_empty()).then(|| format!("ended: {}", self.ends));
+        let manifests = (self.manifests > 0).then(|| counted(self.manifests, "manifest"));
+        let outcomes: Vec<String> = ended.into_iter().chain(manifests).collect();
+        let outcomes = (!outcomes.is_empty()).then(|| outcomes.join("; "));
+        [self.waits.clone()].into_iter().chain(outcomes).collect()
     }
 
     /// The parts of a progress line that indicate progress, without those that change on their own. A line without an open visit is not
@@ -253,10 +250,10 @@ mod tests {
         let first = shown(&mut rate, 0, begun, start + Duration::from_secs(9));
         assert_eq!(first.time_left, Some(Duration::from_secs(90)));
         assert_eq!(first.head(), "0 of 20 sites done, 2.0 requests/s, about 1 min 30 s left");
-        assert_eq!(first.details(), "waiting: 3 for the delays of their sites, 1 for an answer");
+        assert_eq!(first.details(), ["waiting: 3 for the delays of their sites, 1 for an answer"]);
         let unavailable = first.clone().in_outage();
         assert_eq!(unavailable.head(), "0 of 20 sites done, 2.0 requests/s");
-        assert_eq!(unavailable.details(), "waiting for the database");
+        assert_eq!(unavailable.details(), ["waiting for the database"]);
         // 16 visits of 10 requests have ended
         let rest = ActivityCounts { requests: 180, begun: 4, planned: 20, longest, ..nothing };
         let later = shown(&mut rate, 16, rest, start + Duration::from_secs(50));
@@ -273,7 +270,7 @@ mod tests {
             "a changed rate alone does not repeat the line of a crawl without visits"
         );
         assert!(resting(6.0).news("same").is_some());
-        assert!(later.details().ends_with("; ended: 16 completed"), "{}", later.details());
+        assert_eq!(later.details()[1], "ended: 16 completed", "a line of its own");
     }
 
     #[test]
@@ -364,7 +361,7 @@ mod tests {
         for seconds in [0, 10] {
             let idle = rate.shown(&state, start + Duration::from_secs(seconds));
             assert_eq!(idle.head(), "2 of 2 sites done, 0.0 requests/s, none is left");
-            assert_eq!(idle.details(), "waiting: for a site to become due");
+            assert_eq!(idle.details(), ["waiting: for a site to become due"]);
         }
     }
 

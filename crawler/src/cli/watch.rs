@@ -28,9 +28,9 @@ const SKIPPED_MAX: usize = 3;
 /// How long the bar shows the cause for which the whole crawl waits.
 const NOTE_SHOWN: Duration = Duration::from_secs(3);
 /// The bar before the sites are counted.
-const SPINNER: &str = "{spinner} {elapsed_precise} {wide_msg}";
+const SPINNER: &str = "{spinner} {elapsed_precise} {msg}";
 /// The bar. It has two lines, so that the first fits into 80 columns.
-const BAR: &str = "{spinner} {elapsed_precise} [{bar:20}] {pos} of {len} {prefix}\n  {wide_msg}";
+const BAR: &str = "{spinner} {elapsed_precise} [{bar:20}] {pos} of {len} {prefix}\n  {msg}";
 
 /// Shows a crawl's progress.
 pub struct Watch {
@@ -158,7 +158,7 @@ impl Watch {
         let mut state = self.lock();
         let note =
             state.note.as_ref().filter(|(_, at)| at.elapsed() < NOTE_SHOWN).map(|(text, _)| text.clone());
-        let details = note.unwrap_or_else(|| shown.details());
+        let details = note.map_or_else(|| shown.details(), |note| vec![note]);
         if let Output::Bar(bar) = &self.output {
             drop(state);
             if let (Some(known), Ok(style)) = (shown.sites_known, ProgressStyle::with_template(BAR)) {
@@ -169,9 +169,12 @@ impl Watch {
                 bar.set_position(shown.sites_done);
                 bar.set_prefix(format!("{}, {}", sites(known), shown.pace()));
             }
-            bar.set_message(escape::line(&details).into_owned());
+            // lines that are longer than the terminal wrap
+            let lines: Vec<_> = details.iter().map(|line| escape::line(line)).collect();
+            bar.set_message(lines.join("\n  "));
             return;
         }
+        let details = details.join("; ");
         if state.written_at.elapsed() < LINE_EVERY || !shown.has_begun() {
             return;
         }
