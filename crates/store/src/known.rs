@@ -52,4 +52,6 @@ pub(crate) struct Known {
     pub(crate) hosts: HashMap<Host, HostOrigin>,
     /// Stored bytes of a site's documents in the index, if the visit read a document.
     pub(crate) bytes: HashMap<ManifestId, u64>,
+    /// Whether the disk of the database has room for small changes only.
+    pub(crate) is_disk_nearly_full: bool,
 }

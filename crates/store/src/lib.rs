@@ -8,6 +8,7 @@
 mod compaction;
 mod config;
 mod convert;
+mod disk;
 mod dump;
 mod error;
 mod failure_log;

@@ -1,4 +1,4 @@
-//! Limits on the indexed documents of a site. Anyone can store documents at a site that hosts content of users, and any site can link to
+//! Limits on the indexed documents of a site, and of all sites if the disk of the database is nearly full. Anyone can store documents at a site that hosts content of users, and any site can link to
 //! any number of them. So documents that the site itself does not name have a separate limit.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,6 +29,7 @@ const DISPLACED_BY_ONE_MAX: usize = 16;
 const SMALL_CHANGE_BYTES: u64 = 64 * 1024;
 
 /// Reason for refusing a document.
+const NO_SPACE: &str = "the disk of the database is nearly full: delete other files, or give it more space";
 const TOO_MANY: &str = "the site has 500 manifests that it does not name itself";
 const TOO_MANY_BYTES_OF_OTHERS: &str = "the documents that the site does not name itself take 256 MiB";
 const TOO_MANY_BYTES_PUBLISHED: &str = "the documents that the site itself publishes take 256 MiB";
@@ -351,7 +352,10 @@ pub(crate) fn allot(
         let share = Share { manifests: usize::from(is_new), bytes };
         let added = Added { share, is_in_index: known.bytes.contains_key(id) };
         let standing = Standing::of(naming, &fetch.url, fetch.linked_from.as_ref());
-        match room.take(&standing, added) {
+        let is_small_change = added.is_in_index && stored_bytes(id) as u64 <= SMALL_CHANGE_BYTES;
+        let has_space = !known.is_disk_nearly_full || is_small_change;
+        let taken = if has_space { room.take(&standing, added) } else { Err(NO_SPACE) };
+        match taken {
             Ok(displaced) => allotted.displaced.extend(displaced),
             Err(_) if is_unchanged(id, fetch) => {
                 allotted.kept.insert(id.clone());

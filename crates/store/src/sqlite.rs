@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use crate::StoreError;
 use crate::config::{SCANS_MAX, SITE_LISTS_MAX, SQLITE_FILE, StoreConfig};
 use crate::convert::to_u64;
+use crate::disk;
 use crate::fault::Outcome;
 use crate::model::{SchemaState, Space};
 use crate::schema::Schema;
@@ -103,6 +104,8 @@ const CHECK_INSTRUCTIONS: i32 = 1_000;
 
 #[derive(Debug)]
 pub(crate) struct Pool {
+    path: PathBuf,
+    was_nearly_full: AtomicBool,
     writer: SqlitePool,
     readers: SqlitePool,
     lists: SqlitePool,
@@ -186,7 +189,26 @@ impl Pool {
         let lists = pool_options().max_connections(SITE_LISTS_MAX).connect_lazy_with(reading.clone());
         let scans = pool_options().max_connections(SCANS_MAX).connect_lazy_with(reading.clone());
         let feed_heads = pool_options().max_connections(1).connect_lazy_with(reading);
-        Ok(Self { writer, readers, lists, scans, feed_heads })
+        Ok(Self {
+            path: path.to_owned(),
+            was_nearly_full: AtomicBool::default(),
+            writer,
+            readers,
+            lists,
+            scans,
+            feed_heads,
+        })
+    }
+
+    /// Whether the disk has room for small changes only; logged when it begins.
+    pub(crate) fn is_disk_nearly_full(&self) -> bool {
+        let is_nearly_full = disk::is_nearly_full(&self.path);
+        if !self.was_nearly_full.swap(is_nearly_full, Ordering::Relaxed) && is_nearly_full {
+            tracing::warn!(
+                "the disk of the database is nearly full: new documents are not stored until it has more free space"
+            );
+        }
+        is_nearly_full
     }
 
     /// Creates and migrates the file, under a lock on a second file: switching a new database to the write-ahead log does

@@ -114,6 +114,56 @@ async fn a_stop_while_the_disk_is_full_ends_after_seconds() {
     assert_eq!((&summary["interrupted"], &summary["failed"]), (&true.into(), &0.into()), "{summary}");
 }
 
+/// Pass criteria: new documents are refused with the reason, and an opt-out is recorded.
+#[tokio::test]
+async fn a_disk_that_is_nearly_full_has_room_for_an_opt_out_but_not_for_new_documents() {
+    if !may_mount().await {
+        skipped("file systems cannot be mounted here, not even in a namespace of one's own");
+        return;
+    }
+    let sites = ["known.example", "shop0.example", "shop1.example"];
+    let hosts = sites.iter().map(|name| Host::new(name).file("/agent.json", "application/json", AWP));
+    let fixture = Fixture::with(hosts).await;
+    fixture.file("first", "known.example\n");
+    fixture.file("seeds", "shop0.example\nshop1.example\n");
+    std::fs::create_dir(fixture.dir.path().join("data")).unwrap();
+    let run = |arguments: &[&str], output: &str| {
+        let command = fixture.command(arguments);
+        let words = std::iter::once(command.as_std().get_program()).chain(command.as_std().get_args());
+        let words: Vec<_> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+        format!("{} > {output} || exit 1\n", words.join(" "))
+    };
+    let crawl = |seeds| ["--seeds", seeds, "--delay", "0s", "--format", "json", "--revisit", "0s"];
+    let script = [
+        "mount -t tmpfs -o size=200m agentdex-test data || exit 77\n",
+        &run(&crawl("first"), "first.json"),
+        "free=$(df -m --output=avail data | tail -1)\n",
+        "dd if=/dev/zero of=data/filler bs=1M count=$((free - 9)) 2>/dev/null\n",
+        &run(&crawl("seeds"), "full.json"),
+        &run(&["explain", "shop1.example"], "explained"),
+        &run(&["block", "shop0.example"], "blocked"),
+        "rm data/filler\n",
+        &run(&crawl("seeds"), "space.json"),
+    ];
+    fixture.file("script", &script.concat());
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "script"]);
+    command.current_dir(fixture.dir.path()).env_remove("DATABASE_URL").kill_on_drop(true);
+    let ended =
+        tokio::time::timeout(Duration::from_mins(1), command.output()).await.expect("an end").unwrap();
+    let log = text(&ended.stderr);
+    assert!(ended.status.success(), "{log}");
+    let read = |name: &str| std::fs::read_to_string(fixture.dir.path().join(name)).unwrap();
+    let manifests = ["first.json", "full.json", "space.json"].map(|name| {
+        let summary: serde_json::Value = serde_json::from_str(&read(name)).unwrap();
+        summary["manifests"]["awp"].as_u64().unwrap_or_default()
+    });
+    assert_eq!(manifests, [1, 0, 1], "{log}");
+    let why = "the disk of the database is nearly full";
+    assert!(read("explained").contains(why), "{}", read("explained"));
+    assert_eq!(log.matches(why).count(), 1, "one warning: {log}");
+}
+
 async fn wait_for_file(fixture: &Fixture, name: &str) {
     let path = fixture.dir.path().join(name);
     let appeared = async {

@@ -156,6 +156,14 @@ enum Pools {
 }
 
 impl Store {
+    /// Whether the disk of an embedded database has room for small changes only. The disk of a server is not known.
+    fn is_disk_nearly_full(&self) -> bool {
+        match &*self.pools {
+            Pools::Postgres(_) => false,
+            Pools::Sqlite(pool) => pool.is_disk_nearly_full(),
+        }
+    }
+
     /// Connects and migrates the schema. A lock allows several processes to start at the same time.
     #[boxed]
     pub async fn open(config: &StoreConfig) -> Result<Self, StoreError> {

@@ -84,7 +84,8 @@ impl Store {
         if visits.is_empty() {
             return Ok(Vec::new());
         }
-        writing!(self, "visit_save", visit::visits_save(visits))
+        let is_disk_nearly_full = self.is_disk_nearly_full();
+        writing!(self, "visit_save", visit::visits_save(visits, is_disk_nearly_full))
     }
 }
 

@@ -48,8 +48,9 @@ const VISITS_PER_CHECK: i32 = 64;
 pub(crate) async fn visits_save(
     connection: &mut Connection,
     visits: &[VisitWrite<'_>],
+    is_disk_nearly_full: bool,
 ) -> Outcome<Vec<Result<VisitSaved, StoreError>>> {
-    let mut held = visits_hold(connection, visits).await?;
+    let mut held = visits_hold(connection, visits, is_disk_nearly_full).await?;
     visit_hosts_save(connection, &held).await?;
     visit_robots_save(connection, &held).await?;
     for held in held.values_mut() {
@@ -140,6 +141,7 @@ pub(crate) async fn standalone_end(
 async fn visits_hold<'a>(
     connection: &mut Connection,
     visits: &'a [VisitWrite<'a>],
+    is_disk_nearly_full: bool,
 ) -> Outcome<BTreeMap<&'a str, HeldVisit<'a>>> {
     let end = |write: &'a VisitWrite<'a>| {
         let checked_at = write.visit.claim.as_ref().and_then(|claim| claim.checked_at);
@@ -166,6 +168,7 @@ async fn visits_hold<'a>(
         let Some(row) = ended.remove(site) else { continue };
         let compacted = row.decode()?;
         let mut known = known.remove(site).unwrap_or_default();
+        known.is_disk_nearly_full = is_disk_nearly_full;
         let hosts = compacted.iter().flat_map(|site| &site.hosts);
         known.hosts.extend(hosts.filter_map(|HostRow { host, seeded, .. }| host_origin(host, *seeded)));
         let stored_bytes = |id: &ManifestId| write.prepared.stored_bytes(id);
