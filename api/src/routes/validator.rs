@@ -103,9 +103,9 @@ async fn of_stored(
             app.document_readers.run(client, judge).await?
         }
         Err(problem) if problem.body().status == StatusCode::NOT_FOUND => {
-            let render =
+            let show =
                 move |context: &RequestContext| context.page(&page::not_stored(typed, &url), Caching::Never);
-            app.rendered(client, &context, render).await
+            app.rendered(client, &context, show).await
         }
         Err(problem) => refused(app, client, &context, typed, problem.body().in_words()).await,
     }
