@@ -269,5 +269,10 @@ function instantResults(input) {
   });
 }
 
+// After a search from the home page, the keyboard stays in the box.
+const isSearchFromHome = () =>
+  document.referrer === `${location.origin}/` && performance.getEntriesByType("navigation")[0]?.type === "navigate" && matchMedia("(hover: hover)").matches;
+if (box && isResultsPage && isSearchFromHome()) box.focus();
+
 if (box && isResultsPage) instantResults(box);
 else if (box) suggestions(box);

@@ -30,11 +30,13 @@ pub(crate) fn check(config: &ApiConfig, headers: &HeaderMap) -> Result<(), Probl
 fn refused(config: &ApiConfig, origin: &str) -> Problem {
     let origin: String = origin.chars().take(SHOWN_CHARS_MAX).collect();
     let from = if origin.is_empty() { "another site".to_owned() } else { format!("\"{origin}\"") };
-    let own = config.own_origins().pop().unwrap_or_default();
-    Problem::forbidden(format!(
-        "this request was sent by a page of {from}, but only pages of {own} may change data here: send it from there, or \
+    let own = config.own_origins().pop().and_then(|own| Url::parse(&own).ok());
+    let own = own.map(|own| own.origin().ascii_serialization()).unwrap_or_default();
+    let detail = format!(
+        "this server accepts changes only under {own}, and this request was sent by a page of {from}: send it from there, or \
          from a program; the operator sets the public address with --public-url"
-    ))
+    );
+    Problem::forbidden(detail).with_own_origin(own)
 }
 
 /// Whether an origin is of this server. An IP address or a loopback name equal to the `Host` cannot result from DNS

@@ -57,6 +57,9 @@ pub(crate) struct ProblemBody {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>, required = false)]
     pub(crate) known: Vec<String>,
+    /// The address under which the request would have been accepted.
+    #[serde(skip)]
+    pub(crate) own_origin: Option<String>,
     #[serde(skip)]
     retry_after_s: Option<u32>,
     #[serde(skip)]
@@ -113,6 +116,7 @@ impl Problem {
             error: None,
             parameter: None,
             known: Vec::new(),
+            own_origin: None,
             retry_after_s: None,
             quota: None,
         }))
@@ -172,6 +176,12 @@ impl Problem {
 
     pub(crate) fn with_parameter(mut self, name: &str) -> Self {
         self.0.parameter = Some(cut(name, PARAMETER_CHARS_MAX));
+        self
+    }
+
+    /// Sets the address under which the request would have been accepted.
+    pub(crate) fn with_own_origin(mut self, origin: String) -> Self {
+        self.0.own_origin = Some(origin);
         self
     }
 

@@ -113,7 +113,7 @@ pub(crate) async fn similar(
 pub(crate) fn parse_id(text: &str) -> Result<CapabilityId, Problem> {
     CapabilityId::parse(text).map_err(|_| {
         Problem::bad_request(
-            "the id of a capability is \"c\" and 16 characters, as in the member id of a search result",
+            "the id of a capability is \"c\" and 16 characters, as in the member `id` of a search result",
         )
     })
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use indexer::{Hit, SearchAnswer};
 use manifest::known_types;
+use manifest::model::TypeSource;
 
 use super::caution::Elsewhere;
 use super::search;
@@ -62,7 +63,7 @@ pub(crate) async fn topics(index: &IndexHandle, branches: &[NamespaceBranch]) ->
     let mut fields = Vec::new();
     for branch in shown {
         let found = found(index, [("namespace", branch.namespace.as_str()), ("limit", CANDIDATES)]).await?;
-        let examples = of_different_sites(found.hits);
+        let examples = of_different_sites(found.hits, &branch.namespace);
         if !examples.is_empty() {
             let (namespace, capabilities) = (branch.namespace.clone(), branch.capabilities);
             fields.push(Topic { namespace, capabilities, examples });
@@ -97,16 +98,23 @@ async fn found<const N: usize>(
     Ok(search::search(index, Client::on_this_machine(), request).await?.answer)
 }
 
-/// Keeps the capabilities that are suitable as examples, and lists the first of each site before further ones of the same sites.
-fn of_different_sites(hits: Vec<Hit>) -> Vec<Hit> {
+/// Keeps the capabilities that are suitable as examples of a namespace, and lists the first of each site before further ones of the same
+/// sites. Declared types come before inferred ones.
+fn of_different_sites(hits: Vec<Hit>, namespace: &str) -> Vec<Hit> {
     let mut sites = HashSet::new();
     let mut texts = HashSet::new();
     let mut usable: Vec<Hit> = hits.into_iter().filter(is_example).collect();
-    usable.sort_by_key(undoes);
+    usable.sort_by_key(|hit| (undoes(hit), !declares(hit, namespace)));
     let usable = usable.into_iter();
     let (first, rest): (Vec<Hit>, Vec<Hit>) = usable.partition(|hit| sites.insert(hit.site.clone()));
     let all = first.into_iter().chain(rest);
     all.filter(|hit| texts.insert(hit.description.clone())).take(EXAMPLES_MAX).collect()
+}
+
+/// Whether the publisher declares a type of the namespace.
+fn declares(hit: &Hit, namespace: &str) -> bool {
+    let is_of = |name: &str| name.split_once(':').is_some_and(|(of, _)| of == namespace);
+    hit.semantic_types.iter().any(|known| known.source == TypeSource::Declared && is_of(&known.name))
 }
 
 /// Whether a capability ends what another one began: people ask for the other one first.

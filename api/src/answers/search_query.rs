@@ -36,6 +36,7 @@ struct OrderQuery {
     updated_since: Option<String>,
     #[param(inline)]
     sort: Option<SortWord>,
+    /// Maximum number of results; the default is 20, and 50 for a feed.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
 }

@@ -1,8 +1,11 @@
 //! Statistics of the store, and the position of the index in its feed.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
+use policy::Status;
 use serde::Serialize;
-use store::{DialectUsage, NewSite, Stats, Store};
+use store::{DialectUsage, NewSite, SitesRequest, Stats, Store, StoreError};
 use utoipa::ToSchema;
 
 use crate::index::IndexHandle;
@@ -10,6 +13,8 @@ use crate::problem::Problem;
 
 /// Maximum number of new sites in the answer.
 const NEWEST_MAX: u32 = 10;
+/// Time limit for counting the sites that cannot be read.
+const TIME_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StatsAnswer {
@@ -31,6 +36,10 @@ pub(crate) struct StatsAnswer {
     #[schema(value_type = Vec<crate::openapi::schemas::NewSite>)]
     pub(crate) sites_newest: Vec<NewSite>,
     pub(crate) sites_by_status: Vec<Count>,
+    /// Fresh sites whose documents cannot be read. 0 if there are too many sites to count them.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) sites_unreadable: u64,
     pub(crate) visit_ends_last_day: Vec<Count>,
     pub(crate) fetch_outcomes_last_day: Vec<Count>,
     pub(crate) oldest_due_at: Option<DateTime<Utc>>,
@@ -60,13 +69,28 @@ pub(crate) async fn stats(
     let index_position = index.searcher().ok().map(|searcher| searcher.generation().position.0);
     let adoption = store.dialect_usage().await?;
     let sites_newest = store.sites_newest(NEWEST_MAX).await?;
-    Ok(StatsAnswer { adoption, sites_newest, ..answer(stats, index_position) })
+    let sites_unreadable = sites_unreadable(store).await?;
+    Ok(StatsAnswer { adoption, sites_newest, sites_unreadable, ..answer(stats, index_position) })
+}
+
+async fn sites_unreadable(store: &Store) -> Result<u64, StoreError> {
+    let request = SitesRequest {
+        status: Some(Status::Fresh),
+        readable: Some(false),
+        time_max: Some(TIME_MAX),
+        ..SitesRequest::default()
+    };
+    match store.sites_count(&request).await {
+        Err(StoreError::Interrupted { .. }) => Ok(0),
+        counted => counted,
+    }
 }
 
 fn answer(stats: Stats, index_position: Option<i64>) -> StatsAnswer {
     StatsAnswer {
         adoption: Vec::new(),
         sites_newest: Vec::new(),
+        sites_unreadable: 0,
         sites: stats.sites,
         sites_due: stats.sites_due,
         sites_leased: stats.sites_leased,

@@ -102,13 +102,19 @@ impl Submissions<'_> {
             return Err(recently_requested(&site, exhausted, next_visit_at, now));
         }
         let last_visit_at = summary.and_then(|summary| summary.last_visit_at);
-        let wait_s = wait_after(last_visit_at, now);
+        let report = self.store.site_report_brief(&site, 0, HOSTS_MAX).await?;
+        let delay_s = report.and_then(|report| delay_of(&report.state, now));
+        let wait_s = wait_after(last_visit_at, now).max(delay_s);
         let due_at = now + TimeDelta::seconds(wait_s.unwrap_or_default().into());
         if requested_by == RequestedBy::Owner {
             self.store.visit_request_of_owner(&site, now).await?;
         }
         self.store.seeds_add_due_at(&[Seed { revisit_now: true, ..seed }], now, due_at).await?;
         let message = match wait_s {
+            Some(wait_s) if delay_s == Some(wait_s) => format!(
+                "{site} was known already, and asked for a delay; it is visited again in {}",
+                wait_words(wait_s)
+            ),
             Some(wait_s) => format!(
                 "{site} was known already, and was visited less than ten minutes ago; it is visited again in {}",
                 wait_words(wait_s)
@@ -128,6 +134,11 @@ impl Submissions<'_> {
         let story = manifests.history(&site, 0, HOSTS_MAX).await?;
         let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
         let now = clock::now();
+        self.refuse_blocked(&site).await?;
+        if let Some(wait_s) = delay_of(&story.state, now) {
+            let detail = format!("{site} asked for a delay; try again in {}", wait_words(wait_s));
+            return Err(Problem::too_many(detail, wait_s));
+        }
         let quota = match requested_by {
             RequestedBy::Owner => self.admit_owner(&site).await?,
             RequestedBy::Anybody => self.admit_recheck(&site, &story.summary, now).await?,
@@ -175,7 +186,6 @@ impl Submissions<'_> {
         known: &SiteSummary,
         now: DateTime<Utc>,
     ) -> Result<RemainingQuota, Problem> {
-        self.refuse_blocked(site).await?;
         if let Some(wait_s) = wait_after(known.last_visit_at, now) {
             let detail =
                 format!("{site} was visited less than ten minutes ago; try again in {}", wait_words(wait_s));
@@ -198,8 +208,7 @@ impl Submissions<'_> {
         state: SiteState,
         now: DateTime<Utc>,
     ) -> Result<SubmissionAnswer, Problem> {
-        let delayed_until = state.not_before.max(state.parked.map(|parked| parked.resume_at));
-        let wait_s = delayed_until.and_then(|until| seconds_until(until, now));
+        let wait_s = state.parked.and_then(|parked| seconds_until(parked.resume_at, now));
         let hosts = state.hosts.into_iter().filter(HostState::is_seeded).map(|host| host.host);
         let mut hosts: Vec<Host> = hosts.collect();
         if hosts.is_empty() {
@@ -293,16 +302,34 @@ pub(crate) fn wait_after(last_visit_at: Option<DateTime<Utc>>, now: DateTime<Utc
     seconds_until(last_visit_at? + RECHECK_EVERY, now)
 }
 
+/// Seconds to wait until the delay that a site asked for has passed at one of its hosts.
+fn delay_of(state: &SiteState, now: DateTime<Utc>) -> Option<u32> {
+    let hosts = state.hosts.iter().filter(|host| host.is_seeded());
+    wait_of_delay(state.not_before, hosts.map(|host| host.next_ok_at), now)
+}
+
+/// Seconds to wait until the delay that a site asked for has passed. It may be the delay of one host, and a visit may request another one.
+/// `next_requests` has for each host the earliest time of a request.
+pub(crate) fn wait_of_delay(
+    not_before: Option<DateTime<Utc>>,
+    next_requests: impl Iterator<Item = Option<DateTime<Utc>>>,
+    now: DateTime<Utc>,
+) -> Option<u32> {
+    let until = not_before?.min(next_requests.min()??);
+    seconds_until(until, now)
+}
+
 /// Seconds until a time; `None` if it has passed.
 fn seconds_until(at: DateTime<Utc>, now: DateTime<Utc>) -> Option<u32> {
     u32::try_from((at - now).num_seconds()).ok().filter(|seconds| *seconds > 0)
 }
 
-/// Formats a waiting time, rounded up: `3 minutes`.
+/// Formats a waiting time, rounded up: `3 minutes`, `5 hours`.
 pub(crate) fn wait_words(seconds: u32) -> String {
     match seconds.div_ceil(60) {
         0 | 1 => "1 minute".to_owned(),
-        minutes => format!("{minutes} minutes"),
+        minutes @ 2..=120 => format!("{minutes} minutes"),
+        minutes => format!("{} hours", minutes.div_ceil(60)),
     }
 }
 
@@ -312,8 +339,33 @@ mod tests {
 
     #[test]
     fn waiting_times_are_rounded_up_to_minutes() {
-        for (seconds, words) in [(1, "1 minute"), (60, "1 minute"), (61, "2 minutes"), (600, "10 minutes")] {
+        for (seconds, words) in [
+            (1, "1 minute"),
+            (60, "1 minute"),
+            (61, "2 minutes"),
+            (600, "10 minutes"),
+            (7_200, "120 minutes"),
+            (7_201, "3 hours"),
+        ] {
             assert_eq!(wait_words(seconds), words);
+        }
+    }
+
+    #[test]
+    fn a_check_waits_for_the_delay_of_all_hosts() {
+        let now = DateTime::UNIX_EPOCH + TimeDelta::days(1);
+        let later = |seconds| Some(now + TimeDelta::seconds(seconds));
+        for (not_before, hosts, wait) in [
+            (later(600), vec![later(600)], Some(600)),
+            (later(600), vec![later(600), later(300)], Some(300)),
+            (later(600), vec![later(600), None], None),
+            (later(600), vec![later(600), later(-5)], None),
+            (later(600), vec![], None),
+            (later(-5), vec![later(3)], None),
+            // a Crawl-delay is not a delay that the site asked for
+            (None, vec![later(3)], None),
+        ] {
+            assert_eq!(wait_of_delay(not_before, hosts.clone().into_iter(), now), wait, "{hosts:?}");
         }
     }
 

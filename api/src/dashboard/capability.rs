@@ -20,7 +20,7 @@ use super::time::Moment;
 use super::trust_words::trust_words;
 use super::use_it::{UseIt, use_it};
 use super::{icons, labels, links};
-use crate::answers::caution::Money;
+use crate::answers::caution::{Elsewhere, Money};
 use crate::answers::claim::OwnerMark;
 use crate::answers::listed_by::ListedBy;
 use crate::answers::record;
@@ -143,7 +143,7 @@ pub(crate) struct CapabilityPage {
     response_kind: Option<String>,
     examples: Vec<String>,
     safety_icon: &'static str,
-    safety_words: &'static str,
+    safety_words: String,
     safety_facts: Vec<Fact>,
     document: String,
     document_href: Option<String>,
@@ -235,7 +235,7 @@ pub(crate) fn page(
         response_kind: bare_answer(),
         examples: first_texts(&capability.examples, EXAMPLES_MAX),
         safety_icon: icons::safety(capability.safety.class),
-        safety_words: labels::safety_in_words(capability.safety.class),
+        safety_words: safety_words(manifest, capability),
         safety_facts: safety_facts(capability),
         document_href: links::harmless(&document),
         document,
@@ -407,6 +407,19 @@ fn execution_words(capability: &Capability) -> Option<String> {
     Some(poll.map_or_else(|| words.to_owned(), |url| format!("{words}; poll {url} for its progress")))
 }
 
+/// The effect of a call, and the other site to which it is sent.
+fn safety_words(manifest: &Manifest, capability: &Capability) -> String {
+    let (site, class) = (manifest.url.site(), capability.safety.class);
+    let address = capability.invocation.endpoint();
+    let elsewhere = Elsewhere::of(manifest.format(), &capability.native_id, address, &site);
+    let place = match elsewhere {
+        Some(Elsewhere::Calls(other)) => other.to_string(),
+        Some(Elsewhere::Lists(_)) | None => "the site".to_owned(),
+    };
+    let money = Money::of(&capability.name, &capability.semantic_types, class);
+    labels::safety_in_words(class, &place, money == Some(Money::Moves))
+}
+
 fn safety_facts(capability: &Capability) -> Vec<Fact> {
     let safety = &capability.safety;
     let how = match (safety.source, safety.class) {
@@ -435,18 +448,11 @@ fn repeat_words(idempotency: &Idempotency) -> Option<String> {
         return Some("no".to_owned());
     }
     let Some(key) = idempotency.key_field.as_deref() else { return Some("yes, as declared".to_owned()) };
-    let window =
-        idempotency.window_s.map(|seconds| format!(", within {}", duration(seconds))).unwrap_or_default();
+    let window = idempotency
+        .window_s
+        .map(|seconds| format!(", within {}", labels::duration(seconds)))
+        .unwrap_or_default();
     Some(format!("only with the same {key}{window}"))
-}
-
-/// `24 hours`, in the largest unit that divides it.
-fn duration(seconds: u64) -> String {
-    match seconds {
-        whole if whole > 0 && whole % 3_600 == 0 => labels::counted(whole / 3_600, "hour", "hours"),
-        whole if whole > 0 && whole % 60 == 0 => labels::counted(whole / 60, "minute", "minutes"),
-        other => labels::counted(other, "second", "seconds"),
-    }
 }
 
 /// The declared price of a call, and whether the goods that it buys may cost more.

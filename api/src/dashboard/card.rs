@@ -2,7 +2,7 @@
 
 use indexer::{Group, GroupMember, Grouping, Hit};
 use manifest::IdentityMark;
-use manifest::model::{Protocol, SemanticType, TypeSource};
+use manifest::model::{CapabilityKind, Protocol, SemanticType, TypeSource};
 
 use super::time::Moment;
 use super::type_words::type_words;
@@ -42,6 +42,11 @@ impl Tag {
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self { class: "plain", icon: "", text: text.into(), inferred: None }
     }
+}
+
+/// Whether any of the labels marks a value as inferred.
+pub(crate) fn has_inferred(tags: &[Tag]) -> bool {
+    tags.iter().any(|tag| tag.inferred.is_some())
 }
 
 /// A fact about a site next to its name: an icon and words.
@@ -159,6 +164,17 @@ fn elsewhere(hit: &Hit) -> Option<Elsewhere> {
     Elsewhere::of(hit.format, &hit.native_id, hit.endpoint.as_deref(), &hit.site)
 }
 
+/// Why a capability cannot be called by its declaration alone.
+fn not_callable(hit: &Hit) -> &'static str {
+    match hit.protocol {
+        _ if hit.endpoint.is_none() => "no address to call",
+        Some(Protocol::Mcp) if hit.kind != CapabilityKind::Tool => "tools not listed",
+        Some(Protocol::Mcp) => "address not public",
+        _ if hit.method.is_none() => "method not stated",
+        _ => "address not public",
+    }
+}
+
 pub(crate) fn elsewhere_tag(elsewhere: &Elsewhere) -> Tag {
     match elsewhere {
         Elsewhere::Calls(site) => Tag { class: "denied", ..Tag::plain(format!("calls {site}")) },
@@ -192,7 +208,7 @@ pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
         tags.push(Tag::plain(labels::auth_needed(&hit.auth, hit.auth_required)));
     }
     if !hit.invocable && !is_entry {
-        tags.push(Tag::plain("no address to call"));
+        tags.push(Tag::plain(not_callable(hit)));
     }
     if hit.deprecated {
         tags.push(Tag { class: "stale", icon: "", text: "deprecated".to_owned(), inferred: None });
@@ -322,6 +338,7 @@ pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
     let Some((cut, _)) = text.char_indices().nth(chars_max) else { return text.to_owned() };
     let start = text.get(..cut).unwrap_or_default();
     let whole_words = start.rsplit_once(char::is_whitespace).map_or(start, |(words, _)| words);
+    let whole_words = whole_words.trim_end_matches([',', ';', ':', '.', ' ', '(']);
     format!("{whole_words}…")
 }
 
@@ -376,6 +393,7 @@ mod tests {
     #[test]
     fn long_texts_are_truncated_at_word_boundaries() {
         assert_eq!(shortened("one two three", 9), "one two…");
+        assert_eq!(shortened("one, two; three", 9), "one…");
         assert_eq!(shortened("one", 9), "one");
         assert_eq!(shortened(&"é".repeat(20), 5), "ééééé…");
     }

@@ -32,8 +32,8 @@ struct Row {
     count: u64,
     /// Number of capabilities that new manifests declare. A capability that several manifests declare is counted once for each.
     capabilities: u64,
-    /// Whether its new manifests declare no capability. They may be documents that cannot be read as manifests.
-    is_empty: bool,
+    /// What its new documents are.
+    published: Published,
     /// For a merge, the number of its capabilities; for new manifests, how many of their capabilities several of them declare.
     shared: u64,
     /// For a merge or a split, the ids of its capabilities. The entries of all affected manifests list the same ids.
@@ -41,6 +41,8 @@ struct Row {
     what: String,
     class: &'static str,
     icon: &'static str,
+    /// The kind of the change in a word.
+    word: &'static str,
     site: String,
     site_icon: String,
     /// What changed, sentence by sentence.
@@ -57,7 +59,7 @@ impl Row {
         self.site == other.site
             && self.change == other.change
             && self.change != FeedChange::Changed
-            && self.is_empty == other.is_empty
+            && self.published == other.published
             && (&self.details, &self.moved) == (&other.details, &other.moved)
     }
 
@@ -90,14 +92,14 @@ impl Row {
 
     /// Whether the row says no more than that a site published manifests.
     fn is_new_site(&self) -> bool {
-        self.change == FeedChange::Added && self.details.is_empty() && !self.is_empty
+        self.change == FeedChange::Added && self.details.is_empty() && self.published == Published::Manifest
     }
 
     fn add(&mut self, other: &Self) {
         self.count += 1;
         self.capabilities += other.capabilities;
         if self.moved.is_none() {
-            self.what = what(self.change, self.count, self.is_empty);
+            self.what = what(self.change, self.count, self.published);
         }
     }
 }
@@ -156,6 +158,15 @@ pub(crate) struct ChangesPage {
     next: Option<String>,
 }
 
+/// What a new document is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Published {
+    #[default]
+    Manifest,
+    WithoutCapabilities,
+    Unreadable,
+}
+
 /// Summary of the version that an entry of the feed added.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
@@ -164,17 +175,20 @@ pub(crate) struct Summary {
     breaking: bool,
     /// Number of declared capabilities, if the manifest is new.
     capabilities: u64,
-    /// Whether the manifest is new and declares none.
-    is_empty: bool,
+    published: Published,
     /// Parameters of the page that compares the versions.
     versions: Option<[String; 2]>,
 }
 
 impl Summary {
-    /// The summary of a new manifest.
-    pub(crate) fn of_new(version: &VersionRecord) -> Self {
-        let capabilities = u64::from(version.capabilities);
-        Self { capabilities, is_empty: capabilities == 0, ..Self::default() }
+    /// The summary of a new manifest. `is_readable` is false for a document of a site whose documents cannot be read.
+    pub(crate) fn of_new(version: &VersionRecord, is_readable: bool) -> Self {
+        let published = match version.capabilities {
+            0 if is_readable => Published::WithoutCapabilities,
+            0 => Published::Unreadable,
+            _ => Published::Manifest,
+        };
+        Self { capabilities: u64::from(version.capabilities), published, ..Self::default() }
     }
 
     /// The summary of a version that replaced another one.
@@ -251,7 +265,7 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
         change: entry.change,
         count: 1,
         capabilities: summary.capabilities,
-        is_empty: summary.is_empty,
+        published: summary.published,
         shared: match entry.change {
             FeedChange::Merged => entry.reason.as_deref().map(capabilities_in).unwrap_or_default(),
             _ => 0,
@@ -264,10 +278,16 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
             (FeedChange::Split, Some(ids)) => {
                 format!("now declares {} separately", capabilities_of(ids))
             }
-            (change, _) => what(change, 1, summary.is_empty),
+            (change, _) => what(change, 1, summary.published),
         },
         class,
         icon: icons::change(class),
+        word: match entry.change {
+            FeedChange::Added => "new",
+            FeedChange::StatusChanged => "status",
+            FeedChange::Removed => "removed",
+            FeedChange::Changed | FeedChange::Merged | FeedChange::Split => "changed",
+        },
         site_icon: icons::of_site(entry.site.as_str(), 32),
         site: entry.site.to_string(),
         details,
@@ -276,16 +296,21 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
     }
 }
 
-fn what(change: FeedChange, count: u64, is_empty: bool) -> String {
+fn what(change: FeedChange, count: u64, published: Published) -> String {
     let counted = |one: &str, many: &str| {
         if count == 1 { format!("a {one}") } else { labels::counted(count, one, many) }
     };
     let manifests = || counted("manifest", "manifests");
     match change {
-        FeedChange::Added if is_empty => {
-            format!("published {} without capabilities", counted("document", "documents"))
-        }
-        FeedChange::Added => format!("published {}", manifests()),
+        FeedChange::Added => match published {
+            Published::Manifest => format!("published {}", manifests()),
+            Published::WithoutCapabilities => {
+                format!("published {} without capabilities", counted("document", "documents"))
+            }
+            Published::Unreadable => {
+                format!("published {} that cannot be read", counted("document", "documents"))
+            }
+        },
         FeedChange::Changed => "changed its manifest".to_owned(),
         FeedChange::StatusChanged => "has another status".to_owned(),
         FeedChange::Removed => format!("no longer has {}", manifests()),
@@ -365,10 +390,9 @@ mod tests {
         assert_eq!(capabilities_of("c1 out of c2"), "1 capability");
     }
 
-    /// The summary does not know whether the document can be read as a manifest.
     #[test]
     fn documents_without_capabilities_are_not_called_manifests() {
-        let of_version = |capabilities| {
+        let of_version = |capabilities, is_readable| {
             let version = VersionRecord {
                 hash: manifest::ContentHash::of(b"x"),
                 first_seen_at: DateTime::UNIX_EPOCH,
@@ -377,17 +401,20 @@ mod tests {
                 findings: 1,
             };
             let mut row = entry(FeedChange::Added, "/one", None);
-            let summary = Summary::of_new(&version);
-            (row.is_empty, row.capabilities) = (summary.is_empty, summary.capabilities);
-            row.what = what(FeedChange::Added, 1, summary.is_empty);
+            let summary = Summary::of_new(&version, is_readable);
+            (row.published, row.capabilities) = (summary.published, summary.capabilities);
+            row.what = what(FeedChange::Added, 1, summary.published);
             row
         };
-        let (mut empty, full) = (of_version(0), of_version(5));
+        let (mut empty, full) = (of_version(0, true), of_version(5, true));
+        let unreadable = of_version(0, false);
+        assert_eq!(unreadable.what, "published a document that cannot be read");
+        assert!(!unreadable.repeats(&empty) && !unreadable.is_new_site());
         assert_eq!(empty.what, "published a document without capabilities");
         assert_eq!(empty.capabilities_words(), None);
         assert_eq!(full.what, "published a manifest");
-        assert!(!empty.repeats(&full) && empty.repeats(&of_version(0)) && !empty.is_new_site());
-        empty.add(&of_version(0));
+        assert!(!empty.repeats(&full) && empty.repeats(&of_version(0, true)) && !empty.is_new_site());
+        empty.add(&of_version(0, true));
         assert_eq!(empty.what, "published 2 documents without capabilities");
     }
 

@@ -26,6 +26,8 @@ pub(crate) struct ClaimPage {
     frame: Frame,
     site: String,
     issued: Option<Issued>,
+    /// Whether no check was requested, so that the first step is to get a line.
+    is_unclaimed: bool,
     /// The state of the claim as a sentence.
     words: String,
     checked: Option<Moment>,
@@ -45,6 +47,7 @@ pub(crate) fn issued(issued: &ClaimIssued, context: &PageContext) -> ClaimPage {
             file_url: issued.file.url.clone(),
             dns_name: issued.dns.name.clone(),
         }),
+        is_unclaimed: false,
         words: String::new(),
         checked: None,
         finding: None,
@@ -59,12 +62,17 @@ pub(crate) fn state(answer: &ClaimAnswer, context: &PageContext) -> ClaimPage {
         (Some(owner), ..) => format!("Control of {site} was proved by {}.", labels::proof(owner.by)),
         (None, Some(_), None) => "The check is requested. The next visit looks for the proof.".to_owned(),
         (None, _, Some(_)) => "The proof was not found yet.".to_owned(),
-        (None, None, None) => format!("Nobody has requested a check for control of {site}."),
+        (None, None, None) => {
+            format!(
+                "No check was requested for {site} yet. Get a line, publish it, and request a check here."
+            )
+        }
     };
     ClaimPage {
         frame: frame(&site, context),
         site,
         issued: None,
+        is_unclaimed: answer.owner.is_none() && answer.asked_at.is_none() && answer.checked_at.is_none(),
         words,
         checked: Moment::maybe(answer.checked_at, now),
         finding: answer.finding.as_deref().map(|finding| text::cut(finding, FINDING_CHARS_MAX)),

@@ -91,8 +91,8 @@ pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
         numbers: numbers(answer),
         visits: answer.visits.iter().take(VISITS_SHOWN).map(|visit| row(visit, now)).collect(),
         over_time: [
-            over_time("Visits in the last hour, by the minute", &answer.minutes, "%H:%M UTC"),
-            over_time("Visits in the last 24 hours, by the hour", &answer.hours, "%Y-%m-%d %H:%M UTC"),
+            over_time("Visits in the last hour, by the minute (UTC)", &answer.minutes, "%H:%M UTC"),
+            over_time("Visits in the last 24 hours, by the hour (UTC)", &answer.hours, "%Y-%m-%d %H:%M UTC"),
         ],
         ends: bars(
             answer.visit_ends_last_day.iter().map(|count| (end(count.value), String::new(), count.count)),
@@ -190,7 +190,10 @@ fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
     let mut numbers = vec![
         number("Sites due", queue.due),
         number("Sites being visited", queue.leased),
-        Number { name: "Requests a second", text: format!("{:.2}", answer.requests_per_second) },
+        Number {
+            name: "Requests a second, last 5 minutes",
+            text: format!("{:.2}", answer.requests_per_second),
+        },
         number("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
     ];
     // unusual states are shown only if there are any
@@ -208,7 +211,7 @@ fn progress_words(answer: &CrawlAnswer) -> String {
     let open = answer.queue.due + answer.queue.leased;
     match (answer.sites, open) {
         (0, _) => "No site is known yet.".to_owned(),
-        (_, 0) => "Every site was visited as recently as it should be.".to_owned(),
+        (_, 0) => "No site is due.".to_owned(),
         (sites, open) => format!(
             "{} % of the sites are up to date: {} of {}, {} to visit.",
             up_to_date(answer) * 100 / sites,

@@ -176,7 +176,7 @@ fn parameter(document: &Value, operation: &str, described: &Value) -> Parameter 
     Parameter {
         id: slug(&format!("{operation} {name}")),
         place: words(&described["in"]),
-        kind: kind(document, schema),
+        kind: format!("{}{}", kind(document, schema), bounds(schema)),
         required: described["required"] == Value::Bool(true),
         description: inline_code(&words(&described["description"])),
         value: if name == "q" { "book flight" } else { "" },
@@ -207,6 +207,16 @@ fn kind(document: &Value, schema: &Value) -> String {
         }
         _ if schema.get("oneOf").is_some() => "one of several".to_owned(),
         _ => "any".to_owned(),
+    }
+}
+
+/// ` from 1 to 100`, if the schema has bounds.
+fn bounds(schema: &Value) -> String {
+    match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
+        (Some(least), Some(most)) => format!(" from {least} to {most}"),
+        (None, Some(most)) => format!(" up to {most}"),
+        (Some(least), None) if least != 0 => format!(" of at least {least}"),
+        _ => String::new(),
     }
 }
 

@@ -4,7 +4,6 @@
 
 use indexer::{FacetCount, FacetKey, SearchAnswer};
 
-use super::search::Fallback;
 use super::{labels, links};
 use crate::parameters::QueryPairs;
 
@@ -34,39 +33,34 @@ pub(crate) fn facets() -> Vec<FacetKey> {
     keys
 }
 
-/// The groups of filters. If the search found nothing, the groups of the search without filters are shown, so that no filter disappears.
-pub(super) fn facet_groups(
-    query: &QueryPairs,
-    answer: &SearchAnswer,
-    fallback: &Fallback,
-) -> Vec<FacetGroup> {
-    let groups = facets().into_iter().map(|key| group(key, query, answer, fallback));
+/// The groups of filters. Each value leads to results: the counts are those of the search with the filters of the other groups. A group
+/// whose filter is set remains if the search found nothing.
+pub(super) fn facet_groups(query: &QueryPairs, answer: &SearchAnswer) -> Vec<FacetGroup> {
+    let groups = facets().into_iter().map(|key| group(key, query, answer));
     groups.filter(|group| !group.values.is_empty()).collect()
 }
 
-fn group(key: FacetKey, query: &QueryPairs, answer: &SearchAnswer, fallback: &Fallback) -> FacetGroup {
+fn group(key: FacetKey, query: &QueryPairs, answer: &SearchAnswer) -> FacetGroup {
     let chosen = query.list(key.as_str()).unwrap_or_default();
-    let own = answer.facets.get(&key).filter(|counts| !counts.is_empty());
-    let unfiltered = fallback.unfiltered.as_ref().filter(|_| own.is_none());
-    let counted = if own.is_some() { Some(answer) } else { unfiltered };
-    let counts = own.or_else(|| unfiltered?.facets.get(&key)).map(Vec::as_slice).unwrap_or_default();
+    let counts = answer.facets.get(&key).map(Vec::as_slice).unwrap_or_default();
     let value = |value: &str, count: Option<u64>| FacetValue {
         text: labels::facet_value(key, value),
         href: links::toggled(query, key.as_str(), value),
         count: count.map(labels::grouped).unwrap_or_default(),
         chosen: chosen.contains(&value),
     };
-    let close = counted.and_then(|answer| answer.relevant).filter(|close| *close > 0);
-    let is_close = |facet: &&FacetCount| close.is_none() || facet.relevant.is_none_or(|count| count > 0);
-    let all = counted.map(|answer| answer.total);
-    let shown = |facet: &FacetCount| facet.relevant.filter(|_| close.is_some()).unwrap_or(facet.count);
+    // without its own filter, a group may have close matches although the search has none
+    let has_close = answer.relevant.is_some_and(|close| close > 0)
+        || counts.iter().any(|facet| facet.relevant.is_some_and(|close| close > 0));
+    let is_close = |facet: &&FacetCount| !has_close || facet.relevant.is_none_or(|count| count > 0);
+    let shown = |facet: &FacetCount| facet.relevant.filter(|_| has_close).unwrap_or(facet.count);
     // filtering by a value that all results have changes nothing
-    let narrows = |facet: &&FacetCount| !chosen.is_empty() || all.is_none_or(|all| facet.count < all);
+    let narrows = |facet: &&FacetCount| !chosen.is_empty() || facet.count < answer.total;
     let listed = counts.iter().take(VALUES_MAX);
     let (first, others): (Vec<&FacetCount>, Vec<&FacetCount>) = listed.clone().partition(is_close);
     let first = first.into_iter().filter(narrows).map(|facet| value(&facet.value, Some(shown(facet))));
     let missing = chosen.iter().filter(|one| !listed.clone().any(|facet| facet.value == **one));
-    let missing = missing.map(|one| value(one, own.is_none().then_some(0)));
+    let missing = missing.map(|one| value(one, counts.is_empty().then_some(0)));
     FacetGroup {
         name: key.filter().label,
         values: first.chain(missing).collect(),
@@ -88,7 +82,7 @@ mod tests {
     /// The values of the group, and the others.
     fn safety(query: &str, answer: &SearchAnswer) -> (Counted, Counted) {
         let query = QueryPairs::parse(query).unwrap();
-        let groups = facet_groups(&query, answer, &Fallback::default());
+        let groups = facet_groups(&query, answer);
         let group = groups.into_iter().find(|group| group.name == FacetKey::Safety.filter().label).unwrap();
         let pairs = |values: Vec<FacetValue>| {
             values.into_iter().map(|value| (value.text, value.count)).collect::<Vec<_>>()
@@ -128,11 +122,21 @@ mod tests {
     }
 
     #[test]
+    fn group_whose_filter_is_set_counts_close_matches_also_if_the_search_has_none() {
+        let counts = vec![counted("read", 4, Some(4)), counted("write", 1, Some(1))];
+        let (values, others) = safety("q=book+flight&safety=unknown", &answer(Some(0), counts));
+        assert_eq!(values, [pair("only reads", "4"), pair("writes", "1"), pair("effect unknown", "")]);
+        assert!(others.is_empty());
+        let (values, _) = safety("q=book+flight&safety=unknown", &answer(Some(0), Vec::new()));
+        assert_eq!(values, [pair("effect unknown", "0")], "it can be removed");
+    }
+
+    #[test]
     fn values_of_all_results_are_left_out_unless_they_are_chosen() {
         let counts = || vec![counted("read", 35, Some(5)), counted("write", 12, Some(0))];
         let found = answer(Some(5), counts());
         let query = QueryPairs::parse("q=book").unwrap();
-        assert!(facet_groups(&query, &found, &Fallback::default()).is_empty());
+        assert!(facet_groups(&query, &found).is_empty());
         let (values, _) = safety("q=book&safety=read,unknown", &found);
         assert_eq!(values, [pair("only reads", "5"), pair("effect unknown", "")]);
     }

@@ -56,15 +56,21 @@ pub(crate) const fn safety(class: SafetyClass) -> &'static str {
     }
 }
 
-/// The safety of a call, as a sentence.
-pub(crate) const fn safety_in_words(class: SafetyClass) -> &'static str {
-    match class {
-        SafetyClass::Read => "Only reads. Nothing at the site changes.",
-        SafetyClass::Write => "Changes data at the site.",
-        SafetyClass::Destructive => "May delete or overwrite something, or spend money.",
-        SafetyClass::Irreversible => "Cannot be undone.",
-        SafetyClass::Unknown => "The publisher does not say what a call changes.",
-    }
+/// The safety of a call, as a sentence: what it changes at `place`, and whether it may move money.
+pub(crate) fn safety_in_words(class: SafetyClass, place: &str, moves_money: bool) -> String {
+    let effect = match class {
+        SafetyClass::Read => return format!("Only reads. Nothing at {place} changes."),
+        SafetyClass::Unknown if moves_money => "May move money".to_owned(),
+        SafetyClass::Unknown => return "The publisher does not say what a call changes.".to_owned(),
+        SafetyClass::Write => format!("Changes data at {place}"),
+        SafetyClass::Destructive if moves_money => {
+            "May move money, and delete or overwrite something".to_owned()
+        }
+        SafetyClass::Destructive => "May delete or overwrite something, or spend money".to_owned(),
+        SafetyClass::Irreversible => "Cannot be undone".to_owned(),
+    };
+    let is_named = matches!(class, SafetyClass::Unknown | SafetyClass::Destructive);
+    format!("{effect}{}.", if moves_money && !is_named { ", and may move money" } else { "" })
 }
 
 /// The confirmation that a call needs.
@@ -291,6 +297,15 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }
 
+/// `24 hours`, in the largest unit that divides it.
+pub(crate) fn duration(seconds: u64) -> String {
+    match seconds {
+        whole if whole > 0 && whole % 3_600 == 0 => counted(whole / 3_600, "hour", "hours"),
+        whole if whole > 0 && whole % 60 == 0 => counted(whole / 60, "minute", "minutes"),
+        other => counted(other, "second", "seconds"),
+    }
+}
+
 /// `12,345`.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
@@ -364,6 +379,20 @@ mod tests {
         assert_eq!(outcome_of(FetchOutcome::NotFound, None), ("not there", "plain"));
         for outcome in FetchOutcome::ALL {
             assert!(!fetches_with(*outcome).contains("manifest read"), "{outcome}");
+        }
+    }
+
+    #[test]
+    fn effects_name_the_place_and_the_money() {
+        for (class, place, moves_money, words) in [
+            (SafetyClass::Write, "the site", false, "Changes data at the site."),
+            (SafetyClass::Write, "a.example", true, "Changes data at a.example, and may move money."),
+            (SafetyClass::Irreversible, "the site", true, "Cannot be undone, and may move money."),
+            (SafetyClass::Destructive, "x", true, "May move money, and delete or overwrite something."),
+            (SafetyClass::Unknown, "the site", true, "May move money."),
+            (SafetyClass::Read, "a.example", false, "Only reads. Nothing at a.example changes."),
+        ] {
+            assert_eq!(safety_in_words(class, place, moves_money), words);
         }
     }
 

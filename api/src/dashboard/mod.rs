@@ -41,6 +41,6 @@ mod type_words;
 mod use_it;
 pub(crate) mod validate;
 
-pub(crate) use labels::site_status;
+pub(crate) use labels::{is_unreadable, site_status};
 pub(crate) use problem::ProblemPage;
 pub(crate) use type_words::type_words;

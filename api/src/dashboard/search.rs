@@ -7,7 +7,7 @@ use manifest::{Host, SiteName};
 use policy::Status;
 use serde_json::json;
 
-use super::card::{Card, card, shortened};
+use super::card::{Card, card, has_inferred, shortened};
 use super::facet_groups::{FacetGroup, VALUES_MAX, facet_groups};
 use super::frame::{Frame, Section};
 use super::links::Link;
@@ -110,6 +110,13 @@ pub(crate) struct SearchPage {
     atom: String,
 }
 
+impl SearchPage {
+    /// Whether any label of the results marks a value as inferred.
+    fn has_inferred(&self) -> bool {
+        self.cards.iter().chain(&self.less_related).any(|card| has_inferred(&card.tags))
+    }
+}
+
 /// Content of the home page except the search form.
 pub(crate) struct HomeContent<'a> {
     pub(crate) topics: &'a Topics,
@@ -158,17 +165,19 @@ pub(crate) fn home(shown: HomeContent<'_>, context: &PageContext) -> HomePage {
     }
 }
 
-/// The size of the index. Documents that cannot be read are not counted as manifests, and sites that could not be visited are not counted.
+/// The size of the index. Documents that cannot be read are not counted as manifests, and sites that could not be visited or read are not
+/// counted.
 fn numbers(stats: &StatsAnswer) -> Vec<(String, &'static str)> {
     let readable = || stats.adoption.iter().filter(|dialect| dialect.format.is_indexable());
-    let read = [Status::Fresh.as_str(), Status::Stale.as_str()];
-    let sites = stats.sites_by_status.iter().filter(|counted| read.contains(&counted.value));
+    let visited = [Status::Fresh.as_str(), Status::Stale.as_str()];
+    let visited = stats.sites_by_status.iter().filter(|counted| visited.contains(&counted.value));
+    let read: u64 = visited.map(|counted| counted.count).sum();
     let number = |count: u64, one: &'static str, many: &'static str| {
         (labels::grouped(count), if count == 1 { one } else { many })
     };
     vec![
         number(stats.capabilities, "capability", "capabilities"),
-        number(sites.map(|counted| counted.count).sum(), "site that was read", "sites that were read"),
+        number(read.saturating_sub(stats.sites_unreadable), "site that was read", "sites that were read"),
         number(readable().map(|dialect| dialect.manifests).sum(), "manifest", "manifests"),
         number(readable().count() as u64, "format", "formats"),
     ]
@@ -245,8 +254,6 @@ impl Paging {
 /// Further searches for a page without results.
 #[derive(Debug, Default)]
 pub(crate) struct Fallback {
-    /// The search without any filter.
-    pub(crate) unfiltered: Option<SearchAnswer>,
     /// The name and value of each filter, with the number of results without this filter.
     pub(crate) without: Vec<(String, String, u64)>,
     /// The counts of the whole index.
@@ -312,7 +319,7 @@ pub(crate) fn results(
         query: words,
         active: active(query).map(|(_, _, link)| link).collect(),
         sorts: sorts(query, request.sort),
-        facets: if is_unread_site { Vec::new() } else { facet_groups(query, &answer, fallback) },
+        facets: if is_unread_site { Vec::new() } else { facet_groups(query, &answer) },
         grouped: grouped_words(others, request.group_by, paging.page == 1 && answer.next_cursor.is_none()),
         did_you_mean: meant
             .map(|text| Link { text: text.to_owned(), href: links::with("/search", query, "q", text) }),

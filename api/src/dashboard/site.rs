@@ -25,8 +25,8 @@ use super::site_profile::{
 };
 use super::site_robots;
 use super::site_state::{
-    FINDINGS_MAX, SuspendedView, URL_CHARS_MAX, WORDS_CHARS_MAX, being_visited, is_due, is_waiting,
-    next_visit, status,
+    FINDINGS_MAX, RecheckWait, SuspendedView, URL_CHARS_MAX, WORDS_CHARS_MAX, being_visited, is_due,
+    is_waiting, next_visit, status,
 };
 use super::time::Moment;
 use super::use_it::clients::Client;
@@ -34,7 +34,6 @@ use super::{icons, labels, links};
 use crate::answers::liveness::Liveness;
 use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer};
 use crate::answers::site_hosts::HostLine;
-use crate::answers::submit::{wait_after, wait_words};
 use crate::page_context::PageContext;
 use crate::text;
 
@@ -161,8 +160,8 @@ pub(crate) struct SitePage {
     /// Whether a visit is due, other than the first one.
     is_due: bool,
     diagnosis: Option<Diagnosis>,
-    /// The time until "Check again" is possible after a recent visit: in seconds, and in words.
-    recheck_wait: Option<(u32, String)>,
+    /// The time until "Check again" is possible.
+    recheck_wait: Option<RecheckWait>,
     /// Link to the line-by-line view of the first document with findings.
     broken_href: Option<String>,
     owner: Option<OwnerView>,
@@ -249,7 +248,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         is_waiting: is_waiting(answer),
         is_due: is_due(answer, now) && !answer.is_being_visited,
         diagnosis: site_diagnosis::of(answer),
-        recheck_wait: wait_after(line.last_visit_at, now).map(|seconds| (seconds, wait_words(seconds))),
+        recheck_wait: RecheckWait::of(answer, now),
         broken_href: broken_href(&present),
         owner: answer.owner.as_ref().map(|owner| OwnerView::of(owner, now)),
         liveness: answer.liveness.iter().map(Liveness::in_words).collect(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use manifest::model::{AuthScheme, ConformanceLevel, NamedBy};
+use manifest::model::{AuthScheme, ConformanceLevel, NamedBy, Protocol};
 use policy::Status;
 
 use super::card::{Tag, elsewhere_tag, money_tag, orders_tag};
@@ -269,9 +269,21 @@ pub(super) fn quality(answer: &SiteAnswer, manifests: &[&ManifestLine], now: Dat
     }
     if counts.own > 0 {
         parts.push(share("Parameters", counts.with_schema, counts.own, "state their parameters"));
-        parts.push(share("Callable", counts.callable, counts.own, "name an address and how to call it"));
+        let callable = share("Callable", counts.callable, counts.own, "name an address and how to call it");
+        parts.push(match counts.callable {
+            0 if has_mcp_server(manifests) => Quality {
+                explained: "its MCP server lists its tools; the document does not".to_owned(),
+                ..callable
+            },
+            _ => callable,
+        });
     }
     parts
+}
+
+fn has_mcp_server(manifests: &[&ManifestLine]) -> bool {
+    let mut interfaces = manifests.iter().flat_map(|manifest| &manifest.profile.interfaces);
+    interfaces.any(|(protocol, _)| *protocol == Protocol::Mcp)
 }
 
 fn conformance(manifests: &[&ManifestLine]) -> Quality {

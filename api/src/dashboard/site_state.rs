@@ -7,6 +7,7 @@ use super::links::Link;
 use super::time::Moment;
 use super::{labels, links};
 use crate::answers::site::{SiteAnswer, Suspension};
+use crate::answers::submit::{wait_after, wait_of_delay, wait_words};
 
 /// Maximum number of displayed findings of one manifest; the JSON response has all.
 pub(super) const FINDINGS_MAX: usize = 50;
@@ -31,6 +32,24 @@ impl SuspendedView {
             note: suspension.note.clone(),
             contact: suspension.contact.as_deref().map(links::contact),
         }
+    }
+}
+
+/// The time until a visit can be requested.
+pub(super) struct RecheckWait {
+    pub(super) seconds: u32,
+    /// `43 minutes`
+    pub(super) words: String,
+    /// Whether the site asked for it. Otherwise, the site was visited recently.
+    pub(super) is_asked_for: bool,
+}
+
+impl RecheckWait {
+    pub(super) fn of(answer: &SiteAnswer, now: DateTime<Utc>) -> Option<Self> {
+        let hosts = answer.hosts.iter().filter(|host| host.seeded);
+        let delay = wait_of_delay(answer.not_before, hosts.map(|host| host.next_request_not_before), now);
+        let seconds = wait_after(answer.line.last_visit_at, now).max(delay)?;
+        Some(Self { seconds, words: wait_words(seconds), is_asked_for: delay == Some(seconds) })
     }
 }
 

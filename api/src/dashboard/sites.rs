@@ -11,6 +11,9 @@ use crate::answers::sites::{SiteLine, SitesAnswer};
 use crate::page_context::PageContext;
 use crate::parameters::QueryPairs;
 
+/// The filters for fresh sites with a document that can be read.
+pub(super) const FRESH: [(&str, &str); 2] = [("status", Status::Fresh.as_str()), ("readable", "true")];
+
 struct Filter {
     text: String,
     href: String,
@@ -101,18 +104,18 @@ fn row(line: &SiteLine, context: &PageContext) -> Row {
 }
 
 fn filters(query: &QueryPairs) -> Vec<Filter> {
-    let of = |text: &str, key: &'static str, value: &'static str| {
-        let chosen = query.one(key).ok().flatten() == Some(value);
-        let others = query.pairs().filter(|(name, _)| *name != key && *name != "cursor");
+    let of = |text: &str, set: &[(&'static str, &'static str)]| {
+        let chosen = set.iter().all(|(key, value)| query.one(key).ok().flatten() == Some(*value));
+        let is_other = |name: &str| name != "cursor" && set.iter().all(|(key, _)| *key != name);
+        let others = query.pairs().filter(|(name, _)| is_other(name));
         let href = if chosen {
             links::with_query("/sites", others)
         } else {
-            links::with_query("/sites", others.chain([(key, value)]))
+            links::with_query("/sites", others.chain(set.iter().copied()))
         };
         Filter { text: text.to_owned(), href, chosen }
     };
     let shown = [
-        Status::Fresh,
         Status::Stale,
         Status::Unreachable,
         Status::Gone,
@@ -122,9 +125,12 @@ fn filters(query: &QueryPairs) -> Vec<Filter> {
         Status::Suspended,
         Status::Pending,
     ];
-    let mut filters = vec![of("with manifests", "with_manifests", "true")];
-    filters.push(of(Status::Invalid.label(), "readable", "false"));
-    filters.extend(shown.map(|status| of(labels::status(status), "status", status.as_str())));
+    let mut filters = vec![
+        of("with manifests", &[("with_manifests", "true")]),
+        of(Status::Invalid.label(), &[("readable", "false")]),
+        of(labels::status(Status::Fresh), &FRESH),
+    ];
+    filters.extend(shown.map(|status| of(labels::status(status), &[("status", status.as_str())])));
     filters
 }
 

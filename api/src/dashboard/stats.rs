@@ -6,6 +6,7 @@ use store::DialectUsage;
 
 use super::bars::{Bar, Number, bars, number};
 use super::frame::{Frame, Section};
+use super::sites::FRESH;
 use super::time::Moment;
 use super::{labels, links};
 use crate::answers::stats::{Count, StatsAnswer};
@@ -72,8 +73,7 @@ fn conformance(adoption: &[DialectUsage]) -> Vec<ConformanceRow> {
     readable().map(row).collect()
 }
 
-/// A sentence about sites with a document that cannot be read. The chart by status does not count them: a site is fresh after a successful
-/// visit, whether or not its document can be read.
+/// A sentence about sites with a document that cannot be read. They may have other documents.
 fn unreadable(adoption: &[DialectUsage]) -> Option<String> {
     let unreadable = adoption.iter().filter(|dialect| labels::is_unreadable_as(dialect.format));
     let sites: u64 = unreadable.map(|dialect| dialect.sites).sum();
@@ -108,14 +108,34 @@ fn numbers(answer: &StatsAnswer) -> Vec<Number> {
     ]
 }
 
+/// Text, link and count of each status. Fresh sites whose documents cannot be read are counted as not readable.
+fn by_status(answer: &StatsAnswer) -> Vec<(String, String, u64)> {
+    let unreadable = answer.sites_unreadable;
+    let row = |counted: &Count| {
+        let status = counted.value.parse::<Status>().ok();
+        let text = status.map_or(counted.value, labels::status).to_owned();
+        let (filters, count) = if status == Some(Status::Fresh) {
+            (FRESH.to_vec(), counted.count.saturating_sub(unreadable))
+        } else {
+            (vec![("status", counted.value)], counted.count)
+        };
+        (text, links::with_query("/sites", filters), count)
+    };
+    let mut rows: Vec<(String, String, u64)> = answer.sites_by_status.iter().map(row).collect();
+    if unreadable > 0 {
+        let filters = [("status", Status::Fresh.as_str()), ("readable", "false")];
+        let text = Status::Invalid.label().to_owned();
+        rows.push((text, links::with_query("/sites", filters), unreadable));
+    }
+    rows.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
+    rows
+}
+
 fn charts(answer: &StatsAnswer) -> Vec<Chart> {
     let rows = |counts: &[Count], text: fn(&str) -> String, href: fn(&str) -> String| {
         bars(counts.iter().map(|count| (text(count.value), href(count.value), count.count)))
     };
     let no_link: fn(&str) -> String = |_| String::new();
-    let status_words = |slug: &str| {
-        slug.parse().map_or_else(|_| slug.to_owned(), |status: Status| labels::status(status).to_owned())
-    };
     let outcome_words = |slug: &str| {
         slug.parse().map_or_else(|_| slug.to_owned(), |outcome| labels::fetches_with(outcome).to_owned())
     };
@@ -123,12 +143,7 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
     let is_there = |counted: &&Count| counted.value != FetchOutcome::NotFound.as_str();
     let outcomes: Vec<Count> = answer.fetch_outcomes_last_day.iter().filter(is_there).cloned().collect();
     vec![
-        Chart {
-            title: "Sites by status",
-            rows: rows(&answer.sites_by_status, status_words, |v| {
-                links::with_query("/sites", [("status", v)])
-            }),
-        },
+        Chart { title: "Sites by status", rows: bars(by_status(answer)) },
         Chart {
             title: "What sites answered in the last 24 hours, except \u{201c}not there\u{201d}",
             rows: rows(&outcomes, outcome_words, no_link),

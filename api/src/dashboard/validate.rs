@@ -30,6 +30,8 @@ const FINDINGS_OF_LINES_MAX: usize = 1_000;
 const FIRST_MAX: usize = 5;
 /// Maximum number of listed example requests.
 const UNFOUND_MAX: usize = 20;
+/// The finding of a document that is an HTML page.
+const HTML_CODE: &str = "document.html";
 /// Maximum number of listed capabilities.
 const CAPABILITIES_MAX: usize = 50;
 
@@ -123,6 +125,8 @@ pub(crate) struct ValidatePage {
     /// Whether the document is too large to be put into the form again.
     is_not_repeated: bool,
     trouble: Option<String>,
+    /// Whether the document of the address is not stored.
+    is_not_stored: bool,
     verdict: Option<Verdict>,
     share: Option<String>,
     badge_site: Option<String>,
@@ -137,6 +141,13 @@ pub(crate) fn blank(context: &PageContext) -> ValidatePage {
 pub(crate) fn refused(mut typed: FormInput, trouble: &str) -> ValidatePage {
     let document = std::mem::take(&mut typed.document);
     page(typed, &document, Some(text::cut(trouble, WORDS_CHARS_MAX)), None)
+}
+
+/// The form with the address of a document that is not stored.
+pub(crate) fn not_stored(typed: FormInput, url: &ManifestUrl) -> ValidatePage {
+    let url = text::cut(url.as_str(), WORDS_CHARS_MAX);
+    let page = page(typed, "", Some(format!("Nothing is stored of {url}.")), None);
+    ValidatePage { is_not_stored: true, ..page }
 }
 
 /// The form with its input and the result.
@@ -171,12 +182,18 @@ fn page(
         placeholder: PLACEHOLDER,
         share: verdict.as_ref().and_then(|_| share(&typed)),
         badge_site: verdict.as_ref().and_then(|_| badge_site(&typed)),
-        choices: Format::ALL.iter().filter(|format| format.is_indexable()).map(choice).collect(),
+        choices: Format::ALL.iter().filter(|format| is_choice(**format)).map(choice).collect(),
         typed,
         is_not_repeated: !is_repeated,
         trouble,
+        is_not_stored: false,
         verdict,
     }
+}
+
+/// Whether a document can be meant as this format. The excluded ones describe what a document is, and no specification defines them.
+fn is_choice(format: Format) -> bool {
+    format.is_indexable() && !matches!(format, Format::Generic | Format::Pointer | Format::List)
 }
 
 fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
@@ -231,6 +248,9 @@ fn verdict_words(answer: &ValidateAnswer) -> String {
     let of = |severity| count(answer.findings.iter().filter(|p| p.finding.severity == severity).count());
     let format = answer.format.label();
     match (answer.format.is_indexable(), of(Severity::Must), of(Severity::Should)) {
+        (false, ..) if answer.findings.iter().any(|placed| placed.finding.code == HTML_CODE) => {
+            "This is a web page, not a manifest.".to_owned()
+        }
         (false, ..) if answer.format == Format::Malformed => {
             "This is not valid JSON, so its format is unknown.".to_owned()
         }

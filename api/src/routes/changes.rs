@@ -135,7 +135,10 @@ async fn fill_summaries(
         let Some(at) = kept.iter().position(|version| version.first_seen_at == entry.at) else { continue };
         let (to, from) = (kept.get(at), kept.get(at + 1));
         let summary = match (entry.change, to, from) {
-            (FeedChange::Added, Some(to), _) => Summary::of_new(to),
+            (FeedChange::Added, Some(to), _) => {
+                let is_readable = to.capabilities > 0 || is_readable(app, entry).await?;
+                Summary::of_new(to, is_readable)
+            }
             (FeedChange::Changed, Some(to), Some(from)) => {
                 let reader = app.manifests(client);
                 bytes += reader.versions_bytes(id, [&from.hash, &to.hash]).await?.unwrap_or_default();
@@ -151,6 +154,12 @@ async fn fill_summaries(
         summaries.insert(entry.position.0, summary);
     }
     Ok(())
+}
+
+/// Whether the site of an entry has a document that can be read.
+async fn is_readable(app: &App, entry: &FeedEntry) -> Result<bool, Problem> {
+    let site = app.store.site_summary(&entry.site).await?;
+    Ok(!site.is_some_and(|site| dashboard::is_unreadable(&site.formats)))
 }
 
 /// Whether an entry has a version of its manifest.

@@ -143,13 +143,13 @@ async fn page_results(
         (request.is_relevant_only, request.sort) = (false, Sort::Relevance);
         results = search::search(&app.index, client, request.clone()).await?;
     }
-    if !request.phrasings.is_empty() && results.answer.relevant.is_some_and(|relevant| relevant > 0) {
+    if !request.phrasings.is_empty() && results.answer.relevant.is_some() {
         count_relevant(app, client, request, &mut results.answer).await?;
     }
     Ok(results)
 }
 
-/// Replaces the counts of the facets whose own filter is set by those of the relevant results without this filter.
+/// Replaces the counts of the facets whose own filter is set by those of the relevant results without this filter, if there are any.
 async fn count_relevant(
     app: &App,
     client: Client,
@@ -165,8 +165,11 @@ async fn count_relevant(
         let explored = ExploreRequest { phrasings: request.phrasings.clone(), filters, facets: vec![facet] };
         for counted in search::explore(&app.index, client, explored).await? {
             let values = counted.values.into_iter();
-            let relevant = values.map(|value| FacetCount { relevant: Some(value.count), ..value });
-            answer.facets.insert(*key, relevant.collect());
+            let relevant: Vec<FacetCount> =
+                values.map(|value| FacetCount { relevant: Some(value.count), ..value }).collect();
+            if !relevant.is_empty() {
+                answer.facets.insert(*key, relevant);
+            }
         }
     }
     Ok(())
@@ -249,7 +252,7 @@ async fn home(app: &App, client: Client, context: &RequestContext, here: PageCon
     app.rendered(client, context, render).await
 }
 
-/// Alternatives to a search without results: without its filters, without each of them, and in the whole index.
+/// Alternatives to a search without results: without each of its filters, and in the whole index.
 async fn fallback(app: &App, client: Client, query: &QueryPairs) -> Result<Fallback, Problem> {
     let mut fallback = Fallback::default();
     let words = query.texts("q");
@@ -259,9 +262,6 @@ async fn fallback(app: &App, client: Client, query: &QueryPairs) -> Result<Fallb
         let answer = found(app, client, &words, &others, Vec::new()).await?;
         let count = answer.relevant.filter(|_| !words.is_empty()).unwrap_or(answer.total);
         fallback.without.push((dropped.0.to_owned(), dropped.1.to_owned(), count));
-    }
-    if !active.is_empty() && !words.is_empty() {
-        fallback.unfiltered = Some(found(app, client, &words, &[], dashboard::facet_groups::facets()).await?);
     }
     fallback.overview = Some(found(app, client, &[], &[], dashboard::facet_groups::facets()).await?);
     Ok(fallback)

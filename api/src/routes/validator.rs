@@ -4,7 +4,7 @@
 //! threads that read documents (see `document_readers`), because both take time in proportion to the document.
 
 use axum::body::Bytes;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use manifest::{Format, ManifestUrl};
 use serde_json::json;
@@ -101,6 +101,11 @@ async fn of_stored(
                 response
             };
             app.document_readers.run(client, judge).await?
+        }
+        Err(problem) if problem.body().status == StatusCode::NOT_FOUND => {
+            let show =
+                move |context: &RequestContext| context.page(&page::not_stored(typed, &url), Caching::Never);
+            app.rendered(client, &context, show).await
         }
         Err(problem) => refused(app, client, &context, typed, problem.body().in_words()).await,
     }

@@ -12,12 +12,14 @@ mod declarations;
 mod documents;
 mod feedback;
 mod feeds;
+mod filters;
 #[path = "../support/fixture.rs"]
 mod fixture;
 mod identity;
 mod openapi;
 mod origins;
 mod owners;
+mod page_states;
 mod page_truth;
 mod pages;
 mod protection;

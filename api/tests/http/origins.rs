@@ -59,6 +59,18 @@ async fn refuses_forms_from_other_origins() {
 }
 
 #[tokio::test]
+async fn refused_page_leads_to_the_address_that_accepts_changes() {
+    let world = world().await;
+    let headers = [("origin", "http://box.lan:8080"), ("accept", "text/html")];
+    let page = send(&world, "POST", "/sites", &headers, "domain=shop.example").await;
+    assert_eq!(page.status, StatusCode::FORBIDDEN);
+    let link = "only under <a href=\"https://dex.example/sites#add\">https://dex.example</a>.";
+    assert!(page.text().contains(link), "{}", page.text());
+    let page = send(&world, "POST", "/sites/skyhop.example/recheck", &headers, "").await;
+    assert!(page.text().contains("href=\"https://dex.example/sites/skyhop.example\""), "{}", page.text());
+}
+
+#[tokio::test]
 async fn accepts_submissions_from_own_pages_and_programs() {
     let world = world().await;
     for (number, headers) in [

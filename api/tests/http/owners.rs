@@ -248,15 +248,15 @@ async fn rechecks_are_limited_to_one_in_ten_minutes() {
 }
 
 #[tokio::test]
-async fn a_recheck_says_when_the_delay_of_a_site_is_over() {
+async fn a_site_that_asked_for_a_delay_is_not_checked_before_it_is_over() {
     let world = World::new().await;
     let host = manifest::Host::parse("newcomer.example").unwrap();
     let now = machine_now();
     world.store.seeds_add(&[store::Seed::of_host(host.clone())], now).await.unwrap();
     let asked = ClockWrite {
-        host,
+        host: host.clone(),
         address: None,
-        next_ok_at: now,
+        next_ok_at: now + TimeDelta::minutes(31),
         not_before: Some(now + TimeDelta::minutes(31)),
         requests_add: 0,
         day: policy::delay::day_of(now),
@@ -265,10 +265,23 @@ async fn a_recheck_says_when_the_delay_of_a_site_is_over() {
         lease: None,
     };
     world.store.clocks_save(&[asked]).await.unwrap();
+    let before = world.store.site_summary(&host.site()).await.unwrap().unwrap().next_visit_at;
     let answer = post(&world, "/sites/newcomer.example/recheck", "").await;
+    assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS, "{}", answer.text());
+    assert!((1_800..=1_860).contains(&answer.header("retry-after").parse::<u32>().unwrap()));
+    let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+    assert_eq!(detail, "newcomer.example asked for a delay; try again in 31 minutes");
+    let page = world.page("/sites/newcomer.example").await.text();
+    assert!(page.contains("in 31 minutes</span>: the site asked for this delay"), "{page}");
+    assert!(page.contains("<button type=\"submit\" disabled data-possible-in=\"18"), "{page}");
+    assert_eq!(world.store.site_summary(&host.site()).await.unwrap().unwrap().next_visit_at, before);
+    let answer = post(&world, "/sites", r#"{"domain": "newcomer.example"}"#).await;
     assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text());
     let message = answer.json()["message"].as_str().unwrap().to_owned();
-    assert_eq!(message, "newcomer.example is visited in 31 minutes, when its delay is over");
+    assert_eq!(
+        message,
+        "newcomer.example was known already, and asked for a delay; it is visited again in 31 minutes"
+    );
 }
 
 #[tokio::test]

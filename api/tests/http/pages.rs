@@ -444,10 +444,10 @@ async fn crawl_is_served_as_json_and_as_a_page() {
     for part in ["href=\"/sites/secretive.example\"", "1 document fetched", "3 requests in 3.0 s", "<time"] {
         assert!(first.contains(part), "no {part} in {first}");
     }
-    for part in ["Requests a second", "Every site was visited as recently as it should be."] {
+    for part in ["Requests a second, last 5 minutes", "No site is due."] {
         assert!(page.contains(part), "no {part} in {page}");
     }
-    assert!(page.contains("Visits in the last hour, by the minute"));
+    assert!(page.contains("Visits in the last hour, by the minute (UTC)"));
 }
 
 /// The number comes from the visits, so it includes requests for robots.txt, which are not fetches of documents.

@@ -150,6 +150,14 @@ async fn returns_503_for_searches_without_an_index() {
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(answer.header("retry-after"), "2");
     assert!(answer.text().contains("run `indexer rebuild`"), "{}", answer.text());
+    let page = world.page("/search?q=flight").await;
+    let (words, for_operator) =
+        page.text().split_once("For the operator").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    assert!(
+        words.contains("There is nothing to search yet") && !words.contains("indexer rebuild"),
+        "{words}"
+    );
+    assert!(for_operator.contains("indexer rebuild"), "{for_operator}");
     let ready = world.get("/readyz").await;
     assert_eq!(ready.status, StatusCode::SERVICE_UNAVAILABLE);
     assert!(ready.text().contains("no index") && !ready.text().contains("database:"), "{}", ready.text());

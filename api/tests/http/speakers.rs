@@ -133,12 +133,13 @@ async fn servers_in_a_catalog_are_not_the_server_of_the_site() {
         .await;
     world.reindex().await;
     let page = world.page("/sites/mall.example").await.text();
-    let (_, aside) = summary(&page).split_once("<aside").unwrap();
+    let (_, connect) = summary(&page).split_once("id=\"connect\"").unwrap();
+    let connect = connect.split("</section>").next().unwrap();
     assert!(
-        aside.contains("claude mcp add --transport http mall.example https://mall.example/mcp"),
-        "{aside}"
+        connect.contains("claude mcp add --transport http mall.example https://mall.example/mcp"),
+        "{connect}"
     );
-    assert!(!aside.contains("attacker.example"), "{aside}");
+    assert!(!connect.contains("attacker.example"), "{connect}");
     let page = world.page(&format!("/capabilities/{id}")).await.text();
     assert!(
         !page.contains("MCP server of its own") && !page.contains("add --transport http mall.example"),

@@ -1,6 +1,7 @@
 //! How to connect popular clients to an MCP server: Claude, Cursor, VS Code, and others.
 
 use data_encoding::BASE64;
+use manifest::{Host, SiteScope};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -8,9 +9,11 @@ use url::Url;
 use super::call::url_before_key;
 use super::credentials::{API_KEY, Secret, TOKEN};
 
-const CLAUDE_COMMAND: &str = "For Claude Code, run this command. In Claude on the web or the desktop, choose Settings, Connectors, Add custom connector, and paste the address at the end of the command.";
-const CLAUDE_FILE: &str = "For Claude Code, put this into the file .mcp.json of a project. In Claude on the web or the desktop, choose Settings, Connectors, Add custom connector, and paste the address.";
-const CLAUDE_FILE_WITH_SECRET: &str = "For Claude Code, put this into the file .mcp.json of a project.";
+const CLAUDE_COMMAND: &str = "For Claude Code, run this command.";
+const CLAUDE_FILE: &str = "For Claude Code, put this into the file .mcp.json of a project.";
+const CLAUDE_CONNECTOR: &str = "In Claude on the web or the desktop, choose Settings, Connectors, Add custom connector, and paste the address";
+/// Anthropic's servers call the servers of custom connectors.
+const CLAUDE_NEEDS_PUBLIC: &str = "Claude on the web and the desktop need a public https address.";
 const CURSOR: &str =
     "Or put this into the file .cursor/mcp.json of a project, or ~/.cursor/mcp.json for all projects.";
 const VS_CODE: &str = "Or put this into the file .vscode/mcp.json of a project.";
@@ -30,6 +33,13 @@ impl McpServer {
     /// The registry's own server.
     pub(crate) fn of_this_registry(base: &str) -> Self {
         Self { name: "agentdex".to_owned(), url: format!("{base}/mcp"), secret: None }
+    }
+
+    /// Whether a client on another machine can reach the server: over https, under a name of the public web.
+    fn is_public(&self) -> bool {
+        let url = Url::parse(&self.url).ok().filter(|url| url.scheme() == "https");
+        let host = url.and_then(|url| Host::parse(url.host_str()?).ok());
+        host.is_some_and(|host| SiteScope::Public.check_host(&host).is_ok())
     }
 
     /// The environment variable that contains the secret. It is that of the host alone, so that no server gets the secret of another one, or
@@ -82,19 +92,26 @@ fn claude(server: &McpServer) -> Client {
     let (steps, text) = if let Some(variable) = &variable {
         // without a file, the command would contain the secret, and each shell quotes its variables in another way
         let entry = server.http_entry(&format!("${{{variable}}}"));
-        (CLAUDE_FILE_WITH_SECRET, file(&json!({"mcpServers": {name: entry}})))
+        (CLAUDE_FILE.to_owned(), file(&json!({"mcpServers": {name: entry}})))
     } else if is_one_word(name) && is_one_word(url) {
-        (CLAUDE_COMMAND, format!("claude mcp add --transport http {name} {url}"))
+        let steps = format!("{CLAUDE_COMMAND} {}", connector(server, " at the end of the command"));
+        (steps, format!("claude mcp add --transport http {name} {url}"))
     } else {
-        (CLAUDE_FILE, file(&json!({"mcpServers": {name: server.http_entry("")}})))
+        let steps = format!("{CLAUDE_FILE} {}", connector(server, ""));
+        (steps, file(&json!({"mcpServers": {name: server.http_entry("")}})))
     };
     Client {
         id: "claude",
         name: "Claude",
         link: None,
-        steps: with_variable(steps, variable.as_deref()),
+        steps: with_variable(&steps, variable.as_deref()),
         text,
     }
+}
+
+/// How Claude on the web and the desktop connects to a server.
+fn connector(server: &McpServer, place: &str) -> String {
+    if server.is_public() { format!("{CLAUDE_CONNECTOR}{place}.") } else { CLAUDE_NEEDS_PUBLIC.to_owned() }
 }
 
 fn cursor(server: &McpServer) -> Client {
@@ -197,6 +214,25 @@ fn is_one_word(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn claude_on_the_web_is_offered_only_public_servers() {
+        for (url, is_public) in [
+            ("https://shop.example.org/mcp", true),
+            ("https://shop.example.org/mcp?a={b}", true),
+            ("http://shop.example.org/mcp", false),
+            ("http://127.0.0.1:8080/mcp", false),
+            ("https://10.0.0.1/mcp", false),
+            ("https://[::1]/mcp", false),
+            ("https://localhost/mcp", false),
+            ("https://box.lan/mcp", false),
+        ] {
+            let server = McpServer { name: "shop".to_owned(), url: url.to_owned(), secret: None };
+            let steps = claude(&server).steps;
+            assert_eq!(steps.contains("Connectors"), is_public, "{url}: {steps}");
+            assert_eq!(steps.contains("need a public https address"), !is_public, "{url}: {steps}");
+        }
+    }
 
     #[test]
     fn each_host_has_a_variable_of_its_own() {

@@ -18,6 +18,10 @@ pub(crate) struct Credential {
     pub(crate) what: String,
     /// Label and URL of each page or endpoint where it can be obtained.
     pub(crate) places: Vec<(&'static str, String)>,
+    /// Where a token is exchanged for a new one.
+    pub(crate) refresh: Option<String>,
+    /// A sentence about how long a token is valid.
+    pub(crate) lifetime: Option<String>,
     pub(crate) scopes: Vec<String>,
     /// Where the request contains the credential.
     pub(crate) carried: String,
@@ -110,6 +114,10 @@ fn credential(auth: &Auth, capability: &Capability) -> Credential {
     Credential {
         what: what.to_owned(),
         places: addresses.into_iter().filter_map(place).collect(),
+        refresh: auth.refresh_url.as_deref().and_then(links::harmless),
+        lifetime: auth
+            .token_expiry_s
+            .map(|seconds| format!("A token is valid for {}.", labels::duration(seconds))),
         scopes: scopes.iter().take(SCOPES_MAX).map(short).collect(),
         carried: secret(auth).map(|secret| carried(&secret)).unwrap_or_default(),
     }

@@ -57,6 +57,8 @@ pub(crate) struct Field {
     pub(crate) example: String,
     pub(crate) value: String,
     pub(crate) choices: Vec<String>,
+    /// Whether the value is JSON of an object.
+    pub(crate) is_json: bool,
 }
 
 pub(crate) struct UseIt {
@@ -91,17 +93,18 @@ pub(crate) fn use_it(
 ) -> UseIt {
     let typed = request.typed;
     let manifest = &stored.manifest;
-    let rows = capability.parameters.as_ref().map(schema::rows).unwrap_or_default();
     // a larger schema is read as JSON; its examples would be names only
     let parameters = capability.parameters.as_ref().filter(|schema| tool_export::is_small(schema));
     let parameters = parameters.map(tool_export::inlined);
+    let rows = parameters.as_ref().or(capability.parameters.as_ref()).map(schema::rows).unwrap_or_default();
     let given = given(&rows, parameters.as_ref(), typed);
     let call = Call::of(manifest, capability, &rows, parameters.as_ref(), &given);
     let (mcp, mcp_words) = match mcp::of_capability(stored, capability) {
         Some((server, words)) => (server, Some(words)),
         None => (McpServer::of_this_registry(base), None),
     };
-    let fields = if call.is_ok() { fields(&rows, parameters.as_ref(), typed) } else { Vec::new() };
+    let (fields, covered) =
+        if call.is_ok() { fields(&rows, parameters.as_ref(), typed) } else { (Vec::new(), 0) };
     UseIt {
         elsewhere: elsewhere(manifest, capability),
         warning: warning(capability),
@@ -112,7 +115,7 @@ pub(crate) fn use_it(
         first_tab: first_tab(capability),
         clients: clients::of(&mcp),
         mcp_words,
-        more_fields: more_fields(rows.get(fields.len()..).unwrap_or_default()),
+        more_fields: more_fields(rows.get(covered..).unwrap_or_default()),
         fields,
         form_href: format!("{}/try", links::capability(&capability.id)),
         is_filled: !given.is_empty(),
@@ -125,12 +128,12 @@ fn warning(capability: &Capability) -> Option<String> {
     let money = Money::of(&capability.name, &capability.semantic_types, safety.class);
     let effect = match safety.class {
         SafetyClass::Read => "",
-        SafetyClass::Write => "This call changes data at the site.",
+        SafetyClass::Write => "This call changes data.",
         SafetyClass::Destructive if money.is_some() => "This call may delete or overwrite something.",
         SafetyClass::Destructive => "This call may delete or overwrite something, or spend money.",
         SafetyClass::Irreversible => "This call cannot be undone.",
         SafetyClass::Unknown => {
-            "The publisher does not say what this call changes. Treat it as one that does."
+            "The publisher does not say what this call changes. Assume that it changes data."
         }
     };
     let ask = match (money, safety.confirmation, safety.class) {
@@ -174,7 +177,8 @@ fn all_snippets(
         "For programs that take definitions of tools. A client that is connected to the server of the site reads the server's own \
          definitions instead, and asks you to sign in if it needs to."
     } else {
-        "The tool as agentdex lists it."
+        "For an MCP server of your own. The server of agentdex does not list this tool; its tool get_capability returns this \
+         definition."
     };
 
     let mut all = vec![
@@ -263,31 +267,72 @@ fn property<'a>(parameters: Option<&'a Value>, name: &str) -> Option<&'a Value> 
     parameters?.get("properties")?.get(name)
 }
 
+/// The members of an object parameter, which have a field each.
+fn members(row: &Row, parameters: Option<&Value>) -> Vec<Row> {
+    property(parameters, &row.name).map(schema::rows).unwrap_or_default()
+}
+
 /// The typed values, in the types that the schema states.
 fn given(rows: &[Row], parameters: Option<&Value>, typed: &QueryPairs) -> Map<String, Value> {
+    let typed = |name: &str| {
+        let text = typed.raw(&format!("{FIELD_PREFIX}{name}"));
+        text.filter(|text| !text.trim().is_empty())
+    };
     let values = rows.iter().take(FIELDS_MAX).filter_map(|row| {
-        let text =
-            typed.raw(&format!("{FIELD_PREFIX}{}", row.name)).filter(|text| !text.trim().is_empty())?;
-        Some((row.name.clone(), examples::typed(property(parameters, &row.name), text)))
+        let schema = property(parameters, &row.name);
+        if let Some(text) = typed(&row.name) {
+            return Some((row.name.clone(), examples::typed(schema, text)));
+        }
+        let of_member = |member: &Row| {
+            let text = typed(&format!("{}.{}", row.name, member.name))?;
+            Some((member.name.clone(), examples::typed(property(schema, &member.name), text)))
+        };
+        let given: Map<String, Value> =
+            members(row, parameters).iter().take(FIELDS_MAX).filter_map(of_member).collect();
+        if given.is_empty() {
+            return None;
+        }
+        // the other required members keep their examples
+        let mut value = examples::of(&row.name, schema);
+        value.as_object_mut()?.extend(given);
+        Some((row.name.clone(), value))
     });
     values.collect()
 }
 
-fn fields(rows: &[Row], parameters: Option<&Value>, typed: &QueryPairs) -> Vec<Field> {
-    let field = |row: &Row| {
-        let example = examples::of(&row.name, property(parameters, &row.name));
-        let name = format!("{FIELD_PREFIX}{}", row.name);
+/// A field for each parameter, and for each member of an object; and the number of parameters that have one.
+fn fields(rows: &[Row], parameters: Option<&Value>, typed: &QueryPairs) -> (Vec<Field>, usize) {
+    let field = |path: &str, row: &Row, schema: Option<&Value>| {
+        let example = examples::of(&row.name, schema);
+        let name = format!("{FIELD_PREFIX}{path}");
         Field {
             value: typed.raw(&name).unwrap_or_default().to_owned(),
             name,
-            label: text::one_line(&row.name, LABEL_CHARS_MAX),
+            label: text::one_line(path, LABEL_CHARS_MAX),
             kind: row.kind.clone(),
             required: row.required,
+            is_json: example.is_object(),
             example: text::one_line(&examples::plain(&example), LABEL_CHARS_MAX),
             choices: row.choices.clone(),
         }
     };
-    rows.iter().take(FIELDS_MAX).map(field).collect()
+    let (mut fields, mut covered) = (Vec::new(), 0);
+    for row in rows {
+        let schema = property(parameters, &row.name);
+        let members = members(row, parameters);
+        if fields.len() + members.len().max(1) > FIELDS_MAX {
+            break;
+        }
+        if members.is_empty() {
+            fields.push(field(&row.name, row, schema));
+        }
+        fields.extend(members.iter().map(|member| {
+            let shown = Row { required: row.required && member.required, ..member.clone() };
+            field(&format!("{}.{}", row.name, member.name), &shown, property(schema, &member.name))
+        }));
+        covered += 1;
+    }
+    (fields, covered)
 }
 
 /// The request contains the required parameters without a field, with their examples.

@@ -408,6 +408,32 @@ fn requests_that_no_tab_shows_are_not_built() {
 }
 
 #[test]
+fn members_of_an_object_have_fields() {
+    let schema = json!({"type": "object", "required": ["passenger"], "properties": {
+        "note": {"type": "object"},
+        "passenger": {"type": "object", "required": ["last"], "properties": {
+            "first": {"type": "string"}, "last": {"type": "string"}, "age": {"type": "integer"}}},
+    }});
+    let rows = schema::rows(&schema);
+    let typed = QueryPairs::parse("v.passenger.age=30&v.passenger.first=Ada").unwrap();
+    let (fields, covered) = fields(&rows, Some(&schema), &typed);
+    let shown: Vec<(&str, bool, bool)> =
+        fields.iter().map(|field| (field.label.as_str(), field.required, field.is_json)).collect();
+    let expected = [
+        ("passenger.last", true, false),
+        ("passenger.age", false, false),
+        ("passenger.first", false, false),
+        ("note", false, true),
+    ];
+    assert_eq!((shown.as_slice(), covered), (&expected[..], 2));
+    let values = given(&rows, Some(&schema), &typed);
+    assert_eq!(Value::from(values), json!({"passenger": {"age": 30, "first": "Ada", "last": "LAST"}}));
+    assert!(given(&rows, Some(&schema), &QueryPairs::parse("v.x=1").unwrap()).is_empty());
+    let whole = QueryPairs::parse("v.note=%7B%22a%22%3A1%7D").unwrap();
+    assert_eq!(Value::from(given(&rows, Some(&schema), &whole)), json!({"note": {"a": 1}}));
+}
+
+#[test]
 fn says_which_parameters_have_no_field() {
     let rows = |count: usize| {
         let properties: Map<String, Value> =
@@ -417,7 +443,7 @@ fn says_which_parameters_have_no_field() {
     };
     let of = |count: usize| {
         let rows = rows(count);
-        more_fields(&rows[fields(&rows, None, &QueryPairs::parse("").unwrap()).len()..])
+        more_fields(&rows[fields(&rows, None, &QueryPairs::parse("").unwrap()).1..])
     };
     assert_eq!(of(FIELDS_MAX), None);
     assert_eq!(

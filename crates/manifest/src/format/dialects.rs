@@ -150,7 +150,7 @@ dialects! {
     AgentsJsonLt = "agents.json (LT)", Read::Object(agents_json_lt::read), {
         markers: agents_json_lt::MARKERS, findings: &[&agents_json_lt::FINDINGS],
     };
-    McpFreeform = "MCP, free form", Read::Object(mcp::read), { markers: mcp::FREEFORM_MARKERS };
+    McpFreeform = "MCP (free form)", Read::Object(mcp::read), { markers: mcp::FREEFORM_MARKERS };
     LlmsTxt = "llms.txt", Read::Text(llms_txt::read), {
         findings: &[&llms_txt::FINDINGS], media_type: Some("text/markdown"),
     };
@@ -160,7 +160,7 @@ dialects! {
     List = "list of documents", Read::Body(list::read), {};
     Unrelated = "unrelated file", Read::Nothing, {};
     Opaque = "nothing to call", Read::Body(pointer::read_opaque), {};
-    Malformed = "malformed", Read::Nothing, {};
+    Malformed = "not readable", Read::Nothing, {};
 }
 
 impl Format {
