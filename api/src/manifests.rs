@@ -21,7 +21,7 @@ use axum::http::StatusCode;
 use manifest::{CapabilityId, ContentHash, Format, Manifest, ManifestId, SiteName};
 use store::{
     ManifestBatch, ManifestSize, PackedManifest, SiteManifestSize, SiteReport, Store, StoreError,
-    StoredManifest,
+    StoredManifest, VersionRecord,
 };
 
 use crate::buffers::ByteCount;
@@ -193,17 +193,38 @@ pub(crate) struct ManifestReader<'a> {
 }
 
 impl ManifestReader<'_> {
-    /// The current version of a manifest, or the last one if it left the index.
+    /// The current version of a manifest, or the last one if it left the index because it is missing. Fails if the site forbids it.
     pub(crate) async fn find(self, id: &ManifestId) -> Result<Option<Permitted<StoredManifest>>, Problem> {
+        self.refuse_withdrawn(id).await?;
+        self.find_for_tombstone(id).await
+    }
+
+    /// The last version of a manifest, also if its site forbids it now. Only its names and its URL may be shown, in a report that it was
+    /// removed.
+    pub(crate) async fn find_for_tombstone(
+        self,
+        id: &ManifestId,
+    ) -> Result<Option<Permitted<StoredManifest>>, Problem> {
         let Some(size) = self.store.manifest_size_find(id).await? else { return Ok(None) };
         let permit = self.permit(memory_of(size.bytes)).await?;
         let found = self.store.manifest_find(id).await?;
         Ok(found.map(|value| Permitted { value, permit }))
     }
 
-    /// Whether a manifest exists or existed.
-    pub(crate) async fn has(self, id: &ManifestId) -> Result<bool, Problem> {
-        Ok(self.store.manifest_size_find(id).await?.is_some())
+    /// Fails if a manifest left the index because its site forbids it or withdrew it. No function that loads the content of a manifest
+    /// outside the index may omit this.
+    async fn refuse_withdrawn(self, id: &ManifestId) -> Result<(), Problem> {
+        if self.store.manifest_is_withdrawn(id).await? { Err(withdrawn()) } else { Ok(()) }
+    }
+
+    /// The latest versions of a manifest, at most `max`. Fails if the site forbids it.
+    pub(crate) async fn version_records(
+        self,
+        id: &ManifestId,
+        max: u32,
+    ) -> Result<Vec<VersionRecord>, Problem> {
+        self.refuse_withdrawn(id).await?;
+        Ok(self.store.manifest_versions(id, max).await?)
     }
 
     /// The manifest that declares a capability.
@@ -217,12 +238,13 @@ impl ManifestReader<'_> {
         Ok(found.map(|value| Permitted { value, permit }))
     }
 
-    /// Two versions of a manifest; only one is read if they are the same; `None` if one of them was deleted.
+    /// Two versions of a manifest; only one is read if they are the same; `None` if one of them was deleted. Fails if the site forbids it.
     pub(crate) async fn versions(
         self,
         id: &ManifestId,
         hashes: [&ContentHash; 2],
     ) -> Result<Option<Permitted<[Arc<Manifest>; 2]>>, Problem> {
+        self.refuse_withdrawn(id).await?;
         let store = self.store;
         let Some(bytes) = self.versions_bytes(id, hashes).await? else { return Ok(None) };
         let permit = self.permit(memory_of(bytes)).await?;
@@ -421,15 +443,25 @@ impl ManifestReader<'_> {
     }
 
     /// The bytes of a manifest's document as published, with the share that counts them towards the limit of the client. The share is taken
-    /// before the bytes are read.
-    pub(crate) async fn document(self, manifest: &Manifest) -> Result<Option<(Vec<u8>, Share)>, Problem> {
+    /// before the bytes are read. Fails if the bytes may not be served: the publisher forbids copies, or did not permit storage.
+    pub(crate) async fn document(self, stored: &StoredManifest) -> Result<(Vec<u8>, Share), Problem> {
+        let manifest = &stored.manifest;
+        self.refuse_withdrawn(&manifest.id).await?;
+        if manifest.policies.caching_allowed == Some(false) {
+            let detail = "the publisher does not allow others to serve copies (policies.caching.allowed is false); fetch \
+                          it from the site itself";
+            return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+        }
+        if !stored.body_kept {
+            return Err(not_kept());
+        }
         let full = |full| capacity_problem("bytes", full);
         let announced = usize::try_from(manifest.served.bytes).unwrap_or(usize::MAX);
         let mut share = self.buffered.take(self.client.address, announced).map_err(full)?;
         let document = self.store.document_find(&manifest.content_hash).await?;
-        let Some(document) = document else { return Ok(None) };
+        let document = document.ok_or_else(not_kept)?;
         share.grow_to(document.len()).map_err(full)?;
-        Ok(Some((document, share)))
+        Ok((document, share))
     }
 
     /// This reader, for a request that keeps more bytes.
@@ -461,8 +493,15 @@ impl ManifestReader<'_> {
     }
 }
 
+/// The problem of a manifest that left the index because its site forbids it or withdrew it.
+fn withdrawn() -> Problem {
+    let detail = "its site forbids this document now (robots.txt, a preference on its use, or a denial) or withdrew it (410), \
+                  so its content is not served any more";
+    Problem::new(StatusCode::GONE, detail)
+}
+
 /// The problem of a document whose bytes were not stored.
-pub(crate) fn not_kept() -> Problem {
+fn not_kept() -> Problem {
     let detail = "the bytes were not kept, because they were served with Cache-Control: no-store; fetch them from the \
                   site itself";
     Problem::new(StatusCode::FORBIDDEN, detail)

@@ -50,13 +50,14 @@ pub enum Reads {
     Keys,
 }
 
-/// Routes that need no key even if reads need one: health checks, routes with their own credentials, and the keys that verify signatures of
-/// this instance.
-const OPEN: [&str; 14] = [
+/// Routes that need no key even if reads need one: health checks, routes with their own credentials, the contact for
+/// reports of vulnerabilities, and the keys that verify signatures of this instance.
+const OPEN: [&str; 15] = [
     "/healthz",
     "/readyz",
     "/metrics",
     "/robots.txt",
+    "/.well-known/security.txt",
     "/favicon.ico",
     "/assets/{name}",
     "/.well-known/http-message-signatures-directory",

@@ -177,7 +177,8 @@ fn requests(state: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<DryRe
             requests.push(DryRequest { url: robots, is_sent: note.is_none(), note });
         }
         let known = state.resources.iter().find(|known| known.url == url);
-        let fresh = known.and_then(|known| known.fresh_until).filter(|until| now < *until);
+        let fresh = known.and_then(|known| known.fresh_until);
+        let fresh = fresh.filter(|until| !state.is_checked && now < *until);
         let note = match (fresh, known) {
             (Some(until), _) => {
                 Some(format!("not sent: fresh until {}", until.format("%Y-%m-%d %H:%M:%S UTC")))

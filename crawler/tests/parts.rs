@@ -3,11 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
+#[path = "support/moved.rs"]
+mod moved;
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
 
 use chrono::TimeDelta;
 use manifest::{ContentHash, ManifestId, ManifestUrl, READER_VERSION, SiteName};
+use moved::{dump, moved, row};
 use policy::delay::day_of;
 use policy::{FetchOutcome, Status};
 use runtime::ReaderProgram;
@@ -15,7 +18,6 @@ use serde_json::{Value, json};
 use store::{ClockWrite, FeedPosition, ReadAttempt, ReadAttemptWrite, Store, StoredManifest};
 use support::{Crawl, now};
 use testweb::{Answer, Host, Web};
-use tokio::sync::mpsc;
 
 const WHOLE: &str = "/.well-known/agent-manifest.json";
 const PART: &str = "/openapi.json";
@@ -338,64 +340,11 @@ async fn manifests_with_parts_share_the_memory_of_a_visit() {
     assert!(outcomes.iter().any(|(outcome, _)| *outcome == FetchOutcome::Found), "{outcomes:?}");
 }
 
-/// The lines of a dump of the store.
-async fn dump(store: &Store) -> Vec<String> {
-    let (sender, mut lines) = mpsc::channel(16);
-    let reading = async {
-        let mut all = Vec::new();
-        while let Some(line) = lines.recv().await {
-            all.push(line);
-        }
-        all
-    };
-    let export = async {
-        store.export(&sender).await.unwrap();
-        drop(sender);
-    };
-    tokio::join!(export, reading).1
-}
-
-/// A table and a row of a dump.
-fn row(line: &str) -> Option<(String, Vec<Value>)> {
-    serde_json::from_str(line).ok()
-}
-
 /// The versions of the reader that read the manifests of the store.
 async fn readers(store: &Store) -> Vec<u32> {
     let rows = dump(store).await.into_iter().filter_map(|line| row(&line));
     let manifests = rows.filter(|(table, _)| table == "manifest");
     manifests.map(|(_, values)| values[values.len() - 2].as_u64().unwrap().try_into().unwrap()).collect()
-}
-
-/// Moves a crawl to a new database with the same rows, except for those that `change` changes, or leaves out by returning false.
-async fn moved(crawl: &mut Crawl, change: impl Fn(&str, &mut Vec<Value>) -> bool) -> tempfile::TempDir {
-    let lines = dump(&crawl.store).await.into_iter().filter_map(|line| match row(&line) {
-        Some((table, mut values)) => {
-            change(&table, &mut values).then(|| serde_json::to_string(&(table, values)).unwrap())
-        }
-        None => Some(line),
-    });
-    let lines: Vec<String> = lines.collect();
-    let dir = tempfile::tempdir().unwrap();
-    crawl.store = Store::open_in_data_dir(dir.path()).await.unwrap();
-    let (sender, mut receiver) = mpsc::channel(16);
-    let sending = async {
-        for line in lines {
-            if sender.send(line).await.is_err() {
-                break;
-            }
-        }
-        drop(sender);
-    };
-    let importing = async {
-        let imported = crawl.store.import(&mut receiver).await;
-        // an import that failed reads no further lines
-        receiver.close();
-        imported
-    };
-    let ((), imported) = tokio::join!(sending, importing);
-    imported.unwrap();
-    dir
 }
 
 fn packed(bytes: &[u8]) -> Value {

@@ -120,13 +120,8 @@ async fn explain_shows_the_timeline_of_a_site() {
     assert_eq!(report["visits"].as_array().unwrap().len(), 1, "{report}");
     assert!(report["summary"]["next_visit_at"].is_string(), "{report}");
     let checked = text(&fixture.run(&["check", "shop.example", "--delay", "0s"]).await.stdout);
-    for part in [
-        "; 1 document was not requested, because its copy is fresh",
-        "https://shop.example/agent.json (awp, fresh)",
-        "\n  not requested: its copy is fresh until ",
-    ] {
-        assert!(checked.contains(part), "{part} is missing:\n{checked}");
-    }
+    assert!(checked.contains("https://shop.example/agent.json (awp, fresh)"), "{checked}");
+    assert!(!checked.contains("its copy is fresh"), "a check requests it:\n{checked}");
     let unknown = fixture.run(&["explain", "nobody.example"]).await;
     let (code, stderr) = (unknown.status.code(), text(&unknown.stderr));
     assert_eq!(code, Some(1));

@@ -2,11 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
+#[path = "support/moved.rs"]
+mod moved;
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
 
 use manifest::model::SignatureCheck;
 use manifest::{CardSigner, ManifestId, ManifestUrl, NamedBy};
+use moved::moved;
 use policy::FetchOutcome;
 use serde_json::{Map, Value, json};
 use support::Crawl;
@@ -164,4 +167,86 @@ async fn keys_of_other_sites_cause_no_request() {
     assert!(crawl.paths("victim.example").is_empty());
     let victim = manifest::SiteName::parse("victim.example").unwrap();
     assert!(crawl.store.site_report(&victim, 1).await.unwrap().is_none(), "it does not become a seed either");
+}
+
+/// A year in seconds.
+const YEAR_S: u32 = 365 * 86_400;
+
+/// The card and its key set, both fresh for a year, as the site says.
+fn fresh_for_a_year() -> Host {
+    let card = Answer::json(card(&signer(1), &own_keys())).max_age(YEAR_S);
+    let keys = Answer::json(signer(1).key_set().to_string()).max_age(YEAR_S);
+    Host::new(HOST).robots("").route(CARD, card).route(KEYS, keys)
+}
+
+/// Moves a crawl to a database in which every copy was received this much earlier and is fresh for the rest of a year, as an earlier
+/// version stored it.
+async fn received_earlier(crawl: &mut Crawl, earlier: chrono::TimeDelta) -> tempfile::TempDir {
+    const FRESH_UNTIL: usize = 10;
+    const FETCHED_AT: usize = 12;
+    moved(crawl, |table, values| {
+        if table == "resource" && values[FRESH_UNTIL].is_i64() {
+            let fetched_at = values[FETCHED_AT].as_i64().unwrap() - earlier.num_milliseconds();
+            values[FETCHED_AT] = fetched_at.into();
+            values[FRESH_UNTIL] = (fetched_at + i64::from(YEAR_S) * 1_000).into();
+        }
+        true
+    })
+    .await
+}
+
+/// The paths other than robots.txt that the last pass requested of the card and its keys.
+fn requested(crawl: &Crawl) -> Vec<String> {
+    crawl.paths(HOST).into_iter().filter(|path| path == CARD || path == KEYS).collect()
+}
+
+/// The domain may have another holder by then.
+#[tokio::test]
+async fn a_card_that_is_fresh_for_a_year_is_requested_again_after_30_days() {
+    let mut crawl = Crawl::of([fresh_for_a_year()]).await;
+    crawl.pass().await;
+    assert_eq!(status(&crawl).await, "verified");
+    let next = crawl.report(HOST).await.summary.next_visit_at.unwrap() - support::now();
+    assert!(next.num_days() <= 30, "{next}");
+    let _dir = received_earlier(&mut crawl, chrono::TimeDelta::days(29)).await;
+    crawl.pass_again().await;
+    assert_eq!(requested(&crawl), [KEYS], "the card is fresh, its keys are not");
+    let _dir = received_earlier(&mut crawl, chrono::TimeDelta::days(30)).await;
+    crawl.web.set(HOST, CARD, Answer::status(410));
+    crawl.pass_again().await;
+    assert_eq!(requested(&crawl), [CARD]);
+    assert_eq!(crawl.outcome(HOST, CARD).await, FetchOutcome::Gone);
+}
+
+#[tokio::test]
+async fn a_removed_key_is_noticed_after_a_day() {
+    let mut crawl = Crawl::of([fresh_for_a_year()]).await;
+    crawl.pass().await;
+    let next = crawl.report(HOST).await.summary.next_visit_at.unwrap() - support::now();
+    assert!(next.num_hours() <= 24, "the card alone does not delay the next visit: {next}");
+    crawl.web.set_file(HOST, KEYS, "application/json", signer(2).key_set().to_string());
+    crawl.pass_again().await;
+    assert_eq!((requested(&crawl).is_empty(), status(&crawl).await), (true, "verified"));
+    let _dir = received_earlier(&mut crawl, chrono::TimeDelta::days(1)).await;
+    crawl.pass_again().await;
+    assert_eq!(requested(&crawl), [KEYS]);
+    assert_eq!(status(&crawl).await, "invalid");
+}
+
+/// A copy answers a request of the operator's `check` or of the owner only if the server confirms it.
+#[tokio::test]
+async fn a_visit_that_the_owner_requests_does_not_use_fresh_copies() {
+    let mut crawl = Crawl::of([fresh_for_a_year()]).await;
+    crawl.pass().await;
+    let site = manifest::SiteName::parse(HOST).unwrap();
+    for replaced in [false, true] {
+        if replaced {
+            crawl.web.set_file(HOST, KEYS, "application/json", signer(2).key_set().to_string());
+        }
+        crawl.store.visit_request_of_owner(&site, support::now()).await.unwrap();
+        crawl.pass_again().await;
+        assert_eq!(requested(&crawl), [CARD, KEYS]);
+        assert_eq!(crawl.outcome(HOST, CARD).await, FetchOutcome::NotModified, "with its validators");
+    }
+    assert_eq!(status(&crawl).await, "invalid");
 }

@@ -152,6 +152,22 @@ async fn does_not_request_fresh_documents() {
     assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::Fresh);
 }
 
+/// Nothing is stored of a path at which no file was received.
+#[tokio::test]
+async fn requests_a_missing_path_again_whatever_the_lifetime_of_its_404() {
+    const PATH: &str = "/.well-known/agent.json";
+    let mut crawl = Crawl::of([shop().route(PATH, Answer::status(404).max_age(3_600))]).await;
+    crawl.pass().await;
+    crawl.web.set_file("shop.example", PATH, "application/json", AWP);
+    for _ in 0..10 {
+        crawl.pass_again().await;
+        if crawl.paths("shop.example").contains(&PATH.to_owned()) {
+            return;
+        }
+    }
+    panic!("{PATH} was not requested again");
+}
+
 #[tokio::test]
 async fn robots_rules_apply_to_every_path() {
     let host = shop().robots("User-agent: agentdex\nDisallow: /agent.json\nDisallow: /.well-known/\n");

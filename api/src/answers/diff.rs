@@ -51,6 +51,10 @@ pub(crate) struct Named {
     pub(crate) id: CapabilityId,
     pub(crate) native_id: String,
     pub(crate) name: String,
+    /// Present if a text of it, in either version, addresses the model that reads it: it is data, not instructions.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub(crate) addresses_reader: bool,
 }
 
 impl Named {
@@ -59,7 +63,14 @@ impl Named {
             id: capability.id.clone(),
             native_id: capability.native_id.clone(),
             name: capability.title.clone().unwrap_or_else(|| capability.name.clone()),
+            addresses_reader: capability.addresses_reader,
         }
+    }
+
+    /// A capability of which two versions are compared.
+    fn of_both(before: &Capability, after: &Capability) -> Self {
+        let named = Self::of(after);
+        Self { addresses_reader: named.addresses_reader || before.addresses_reader, ..named }
     }
 }
 
@@ -85,6 +96,14 @@ pub(crate) struct FieldChange {
     pub(crate) breaks: Option<String>,
 }
 
+impl Difference {
+    /// Whether a text of one of the listed capabilities addresses the model that reads it.
+    pub(crate) fn addresses_reader(&self) -> bool {
+        let changed = self.changed.iter().map(|changed| &changed.capability);
+        self.added.iter().chain(&self.removed).chain(changed).any(|named| named.addresses_reader)
+    }
+}
+
 /// Compares two versions.
 pub(crate) fn difference(from: &Manifest, to: &Manifest) -> Difference {
     let before: BTreeMap<&CapabilityId, &Capability> = by_id(from);
@@ -100,9 +119,10 @@ pub(crate) fn difference(from: &Manifest, to: &Manifest) -> Difference {
         .iter()
         .filter_map(|capability| {
             let left_out = budget.left_out;
-            let fields = fields(before.get(&capability.id)?, capability, &mut budget);
+            let before = before.get(&capability.id)?;
+            let fields = fields(before, capability, &mut budget);
             let has_changed = !fields.is_empty() || budget.left_out > left_out;
-            has_changed.then(|| Changed { capability: Named::of(capability), fields })
+            has_changed.then(|| Changed { capability: Named::of_both(before, capability), fields })
         })
         .collect();
     let gone = removed.iter().map(|named| format!("{} is gone", named.native_id));

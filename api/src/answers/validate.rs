@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::TEXT_IS;
 use crate::document_readers::DocumentReader;
-use crate::manifests::{ManifestReader, not_kept};
+use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 
 /// Stands in for the URL of a document that is sent without one. No site has this name, so the document is not compared with a serving
@@ -108,10 +108,7 @@ pub(crate) async fn stored(manifests: ManifestReader<'_>, url: &ManifestUrl) -> 
     })?;
     // The permit ends here, because the pool that reads documents has its own limit.
     let (found, _permit) = found.into_parts();
-    if !found.body_kept {
-        return Err(not_kept());
-    }
-    let (body, share) = manifests.document(&found.manifest).await?.ok_or_else(not_kept)?;
+    let (body, share) = manifests.document(&found).await?;
     Ok(Stored { manifest: found.manifest, body, share })
 }
 

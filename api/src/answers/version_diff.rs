@@ -49,7 +49,7 @@ pub(crate) async fn compare<R: Send + 'static>(
     to: Option<ContentHash>,
     respond: impl FnOnce(&DiffAnswer, &[VersionRecord]) -> R + Send + 'static,
 ) -> Result<R, Problem> {
-    let versions = store.manifest_versions(&id, VERSIONS_MAX).await?;
+    let versions = manifests.version_records(&id, VERSIONS_MAX).await?;
     let (to, before) = match to {
         None => (versions.first().cloned(), versions.get(1).cloned()),
         Some(hash) => pair_until(store, &id, &versions, &hash, "to").await?,

@@ -224,7 +224,12 @@ mod tests {
     use super::*;
 
     fn named(name: &str) -> Named {
-        Named { id: CapabilityId::of_key(name), native_id: name.to_owned(), name: name.to_owned() }
+        Named {
+            id: CapabilityId::of_key(name),
+            native_id: name.to_owned(),
+            name: name.to_owned(),
+            addresses_reader: false,
+        }
     }
 
     #[test]

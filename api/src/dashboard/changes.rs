@@ -49,6 +49,8 @@ struct Row {
     details: Vec<String>,
     /// Whether a caller of the earlier version may fail.
     breaking: bool,
+    /// Whether a text of a changed capability addresses the model that reads it.
+    addresses_reader: bool,
     /// Link to the comparison of the versions.
     diff_href: Option<String>,
 }
@@ -173,6 +175,7 @@ pub(crate) struct Summary {
     /// What changed, sentence by sentence.
     sentences: Vec<String>,
     breaking: bool,
+    addresses_reader: bool,
     /// Number of declared capabilities, if the manifest is new.
     capabilities: u64,
     published: Published,
@@ -196,6 +199,7 @@ impl Summary {
         Self {
             sentences: sentences(&answer.difference),
             breaking: answer.difference.breaking,
+            addresses_reader: answer.difference.addresses_reader(),
             versions: Some([&answer.from, &answer.to].map(|version| version.hash.as_str().to_owned())),
             ..Self::default()
         }
@@ -292,6 +296,7 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
         site: entry.site.to_string(),
         details,
         breaking: summary.breaking,
+        addresses_reader: summary.addresses_reader,
         diff_href: (entry.change == FeedChange::Changed).then_some(diff_href),
     }
 }

@@ -54,6 +54,8 @@ pub(crate) struct DiffPage {
     is_single: bool,
     breaking: Vec<String>,
     unsaid: bool,
+    /// A sentence if a text of a listed capability addresses the model that reads it.
+    warning: Option<&'static str>,
     added: Vec<Group>,
     removed: Vec<Group>,
     changed: Vec<Group>,
@@ -89,6 +91,8 @@ pub(crate) fn page(
         href: links::with_query(&format!("/manifests/{}/diff", answer.id), [("to", record.hash.as_str())]),
         is_shown: record.hash == answer.to.hash,
     };
+    let addresses_reader = difference.addresses_reader()
+        || [&answer.from, &answer.to].iter().any(|version| version.addresses_reader);
     let mut rows = Rows { left_out: difference.fields_left_out };
     let breaking = rows.first(&difference.breaking_changes, ROWS_MAX);
     let added = rows.first(&difference.added, ROWS_MAX).iter().map(named).collect();
@@ -110,6 +114,7 @@ pub(crate) fn page(
             && difference.changed.is_empty(),
         breaking: breaking.iter().map(|why| text::cut(why, WORDS_CHARS_MAX)).collect(),
         unsaid: difference.breaking_without_major_version,
+        warning: addresses_reader.then_some("Texts of these capabilities give orders to AI models."),
         added,
         removed,
         changed,

@@ -129,7 +129,13 @@ async fn fill_summaries(
         let id = &entry.manifest_id;
         let kept = match versions.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(app.store.manifest_versions(id, VERSIONS_MAX).await?),
+            Entry::Vacant(unknown) => {
+                let records = app.manifests(client).version_records(id, VERSIONS_MAX).await;
+                // a change of a document that its site forbids now has no details
+                let is_withdrawn =
+                    records.as_ref().is_err_and(|problem| problem.body().status == StatusCode::GONE);
+                unknown.insert(if is_withdrawn { Vec::new() } else { records? })
+            }
         };
         // The entry has the time at which its version was first seen. The list begins with the latest.
         let Some(at) = kept.iter().position(|version| version.first_seen_at == entry.at) else { continue };

@@ -133,10 +133,10 @@ pub(crate) async fn versions(
 ) -> HttpResult {
     query.only(&[])?;
     let id = parse_id(&id)?;
-    if !app.manifests(client).has(&id).await? {
+    let mut versions = app.manifests(client).version_records(&id, VERSIONS_MAX + 1).await?;
+    if versions.is_empty() {
         return Err(unknown(&id));
     }
-    let mut versions = app.store.manifest_versions(&id, VERSIONS_MAX + 1).await?;
     let older_left_out = versions.len() > VERSIONS_MAX as usize;
     versions.truncate(VERSIONS_MAX as usize);
     context.json(&VersionsAnswer { id, versions, older_left_out }, Caching::Record)

@@ -87,7 +87,7 @@ async fn tombstone(
 ) -> Result<Option<ServerEntry>, Problem> {
     let manifests = app.manifests(client);
     let is_in_index = !app.store.manifest_sizes(std::slice::from_ref(&entry.manifest_id)).await?.is_empty();
-    let Some(stored) = manifests.find(&entry.manifest_id).await? else { return Ok(None) };
+    let Some(stored) = manifests.find_for_tombstone(&entry.manifest_id).await? else { return Ok(None) };
     let counts = may_speak(stored.named_by, stored.publisher);
     let was_listed = counts || entry.change == FeedChange::StatusChanged;
     let is_listed = counts && is_in_index;

@@ -3,14 +3,11 @@
 //! They are served as a download in a sandbox, never with a type that browsers execute.
 
 use axum::extract::Path;
-use axum::http::{HeaderValue, StatusCode, header};
-use store::StoredManifest;
+use axum::http::{HeaderValue, header};
 
 use super::manifest::find;
 use crate::buffers::Reserved;
-use crate::manifests::not_kept;
 use crate::permitted::off_runtime;
-use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
@@ -32,10 +29,7 @@ pub(crate) async fn show(
 ) -> HttpResult {
     query.only(&[])?;
     let stored = find(&app, client, &id).await?;
-    permitted(&stored)?;
-    let Some((body, share)) = app.manifests(client).document(&stored.manifest).await? else {
-        return Err(not_kept());
-    };
+    let (body, share) = app.manifests(client).document(&stored).await?;
     let (content_type, extension) = harmless(stored.manifest.served.content_type.as_deref());
     let mut response = off_runtime(move || context.bytes(body, content_type, Caching::Record)).await?;
     response.extensions_mut().insert(Reserved::new(share));
@@ -46,15 +40,6 @@ pub(crate) async fn show(
         headers.insert(header::CONTENT_DISPOSITION, value);
     }
     Ok(response)
-}
-
-fn permitted(stored: &StoredManifest) -> Result<(), Problem> {
-    if stored.manifest.policies.caching_allowed == Some(false) {
-        let detail = "the publisher does not allow others to serve copies (policies.caching.allowed is false); fetch it \
-                      from the site itself";
-        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
-    }
-    if stored.body_kept { Ok(()) } else { Err(not_kept()) }
 }
 
 /// The published media type if it is inert, plain text if it could be executed.

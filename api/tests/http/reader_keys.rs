@@ -181,7 +181,7 @@ async fn reads_require_a_key_if_configured() {
         assert!(!answer.header("cache-control").contains("public"), "{path}");
         assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin", "{path}");
     }
-    for open in ["/healthz", "/readyz", "/robots.txt", "/favicon.ico"] {
+    for open in ["/healthz", "/readyz", "/robots.txt", "/.well-known/security.txt", "/favicon.ico"] {
         assert_ne!(get(&world, open, None).await.status, StatusCode::UNAUTHORIZED, "{open}");
     }
     let mut recheck = Request::post("/sites/skyhop.example/recheck")

@@ -2,11 +2,14 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use manifest::ManifestId;
 use manifest::model::Payment;
+use manifest::{ManifestId, ManifestUrl};
+use policy::FetchOutcome;
 use policy::liveness::HostCheckOutcome;
 use serde_json::{Value, json};
+use url::form_urlencoded;
 
+use crate::answer::Answer;
 use crate::documents::{self, body_of};
 use crate::world::{Settings, World, machine_now};
 
@@ -15,7 +18,7 @@ fn first_id(manifest: &manifest::Manifest) -> String {
 }
 
 fn manifest_path(url: &str) -> String {
-    format!("/manifests/{}", ManifestId::of(&manifest::ManifestUrl::parse(url).unwrap()))
+    format!("/manifests/{}", ManifestId::of(&ManifestUrl::parse(url).unwrap()))
 }
 
 #[tokio::test]
@@ -148,7 +151,7 @@ async fn site_response_lists_capabilities_up_to_4_mib_and_counts_all() {
     for document in 0..3 {
         let mut manifest = documents::skyhop();
         let url = format!("https://large.example/{document}.json");
-        manifest.url = manifest::ManifestUrl::parse(&url).unwrap();
+        manifest.url = ManifestUrl::parse(&url).unwrap();
         manifest.id = ManifestId::of(&manifest.url);
         let capability = |number| {
             let mut capability = manifest.capabilities[0].clone();
@@ -174,7 +177,7 @@ async fn site_response_lists_capabilities_up_to_4_mib_and_counts_all() {
 /// Saves one more manifest, at another site.
 async fn publish_another(world: &World) {
     let mut manifest = documents::skyhop();
-    manifest.url = manifest::ManifestUrl::parse("https://another.example/agent.json").unwrap();
+    manifest.url = ManifestUrl::parse("https://another.example/agent.json").unwrap();
     manifest.id = ManifestId::of(&manifest.url);
     manifest.capabilities.truncate(1);
     let capability = &mut manifest.capabilities[0];
@@ -282,15 +285,111 @@ async fn manifest_is_served_normalised_and_raw() {
     assert!(raw.header("content-security-policy").contains("sandbox"));
 }
 
+/// The responses to all requests for the bytes of the document at this URL.
+async fn byte_responses(world: &World, url: &str) -> Vec<(String, Answer)> {
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair("url", url).finish();
+    let (raw, validate) = (format!("{}/raw", manifest_path(url)), format!("/validate?{query}"));
+    let form = "application/x-www-form-urlencoded";
+    let requests = [
+        (Request::get(&raw), Body::empty()),
+        (Request::post(&validate), Body::empty()),
+        (Request::post(format!("{validate}&as=awp")), Body::empty()),
+        (Request::get(&validate).header("accept", "text/html"), Body::empty()),
+        (
+            Request::post("/validate").header("accept", "text/html").header("content-type", form),
+            Body::from(query),
+        ),
+    ];
+    let mut responses = Vec::new();
+    for (request, body) in requests {
+        let request = request.body(body).unwrap();
+        let name = format!("{} {}", request.method(), request.uri());
+        responses.push((name, world.send(request).await));
+    }
+    responses
+}
+
+/// The responses to all requests for what was read from the document at this URL.
+async fn content_responses(world: &World, url: &str) -> Vec<(String, Answer)> {
+    let path = manifest_path(url);
+    let mut responses = Vec::new();
+    for path in [path.clone(), format!("{path}/versions"), format!("{path}/diff")] {
+        let answer = world.get(&path).await;
+        responses.push((path, answer));
+    }
+    let call = Request::post("/tools/validate_manifest").header("content-type", "application/json");
+    let call = call.body(Body::from(json!({"url": url}).to_string())).unwrap();
+    responses.push(("validate_manifest".to_owned(), world.send(call).await));
+    responses
+}
+
+/// Whether a response is a page. A page states a problem in its text.
+fn is_page(answer: &Answer) -> bool {
+    answer.header("content-type").starts_with("text/html")
+}
+
 #[tokio::test]
-async fn raw_bytes_are_refused_where_caching_is_forbidden() {
+async fn bytes_are_refused_where_caching_is_forbidden() {
     let world = World::new().await;
     for (url, reason) in [(documents::SECRETIVE, "policies.caching.allowed"), (documents::EVIL, "not kept")] {
-        let raw = world.get(&format!("{}/raw", manifest_path(url))).await;
-        assert_eq!(raw.status, StatusCode::FORBIDDEN, "{url}");
-        let problem = raw.json();
-        assert_eq!(problem["errorCode"], "PERMISSION_DENIED");
-        assert!(problem["detail"].as_str().unwrap().contains(reason), "{problem}");
+        for (name, answer) in byte_responses(&world, url).await {
+            assert!(answer.text().contains(reason), "{name}: {}", answer.text());
+            assert!(!answer.text().contains("published_at"), "{name}: {}", answer.text());
+            if !is_page(&answer) {
+                assert_eq!(answer.status, StatusCode::FORBIDDEN, "{name}");
+                assert_eq!(answer.json()["errorCode"], "PERMISSION_DENIED");
+            }
+        }
+        for (name, answer) in content_responses(&world, url).await {
+            assert_eq!(answer.status, StatusCode::OK, "{name}: what was read from it is indexed");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_site_forbids_afterwards_is_not_served() {
+    const URL: &str = documents::WEATHER;
+    for (outcome, responses) in
+        [(FetchOutcome::Gone, 1), (FetchOutcome::RobotsDenied, 1), (FetchOutcome::Blocked, 2)]
+    {
+        let world = World::new().await;
+        for hours in 1..=responses {
+            world.not_received(hours, URL, outcome).await;
+        }
+        let mut all = byte_responses(&world, URL).await;
+        all.extend(content_responses(&world, URL).await);
+        for (name, answer) in all {
+            assert!(
+                answer.text().contains("forbids this document now"),
+                "{outcome} {name}: {}",
+                answer.text()
+            );
+            assert!(!answer.text().contains("published_at"), "{outcome} {name}: {}", answer.text());
+            if !is_page(&answer) {
+                assert_eq!(answer.status, StatusCode::GONE, "{outcome} {name}");
+            }
+        }
+        let changes = world.page("/changes").await;
+        assert_eq!(changes.status, StatusCode::OK);
+        assert!(changes.text().contains("no longer has a manifest"), "{}", changes.text());
+    }
+}
+
+#[tokio::test]
+async fn a_document_that_is_missing_stays_readable() {
+    const URL: &str = documents::WEATHER;
+    let world = World::new().await;
+    for hours in 1..=2 {
+        world.not_received(hours, URL, FetchOutcome::NotFound).await;
+    }
+    let found =
+        world.store.manifest_sizes(&[ManifestId::of(&ManifestUrl::parse(URL).unwrap())]).await.unwrap();
+    assert!(found.is_empty(), "it left the index");
+    let mut all = byte_responses(&world, URL).await;
+    all.extend(content_responses(&world, URL).await);
+    for (name, answer) in all {
+        assert_eq!(answer.status, StatusCode::OK, "{name}");
+        assert!(!answer.text().contains("forbids this document"), "{name}");
     }
 }
 

@@ -130,6 +130,14 @@ impl World {
         self.fixture.visit(vec![fetch], Vec::new(), now).await;
     }
 
+    /// Saves a visit after which the document at this URL was not received, with this outcome.
+    pub(crate) async fn not_received(&self, hours: i64, url: &str, outcome: FetchOutcome) {
+        let now = fetched_at() + TimeDelta::hours(hours);
+        let fetch = FetchRecord { outcome, ..not_found(ManifestUrl::parse(url).unwrap(), now) };
+        self.fixture.visit(vec![fetch], Vec::new(), now).await;
+        self.store.feed_head().await.unwrap();
+    }
+
     /// Publishes a manifest that a document at this URL links to, this many hours after the first visits.
     pub(crate) async fn publish_linked(&self, hours: i64, manifest: Manifest, from: &str) {
         let now = fetched_at() + TimeDelta::hours(hours);

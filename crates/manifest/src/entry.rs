@@ -48,7 +48,8 @@ pub struct Entry<'m> {
 
 /// The entry of a whole manifest.
 pub fn of_manifest(manifest: &Manifest) -> Entry<'_> {
-    let urn = format!("urn:air:{}:manifest:{}", publisher(manifest), manifest.id.as_str());
+    let (publisher, _) = publisher(manifest);
+    let urn = format!("urn:air:{publisher}:manifest:{}", manifest.id.as_str());
     Entry {
         identifier: Identifier { urn, is_minted: true },
         media_type: media_type_of(manifest.format()),
@@ -74,7 +75,8 @@ fn identifier(manifest: &Manifest, capability: &Capability, of: Publisher) -> Id
         return Identifier { urn: urn.to_owned(), is_minted: false };
     }
     let is_plain = native_id.len() <= NATIVE_ID_BYTES_MAX && native_id.split(':').all(is_segment);
-    let name = if is_plain && is_default_path(manifest) {
+    let (publisher, is_own_name) = publisher(manifest);
+    let name = if is_plain && is_own_name && is_default_path(manifest) {
         native_id.to_owned()
     } else {
         let id = capability.id.as_str();
@@ -82,7 +84,7 @@ fn identifier(manifest: &Manifest, capability: &Capability, of: Publisher) -> Id
         format!("{}-{tail}", segment_of(native_id))
     };
     let format = manifest.format();
-    Identifier { urn: format!("urn:air:{}:{format}:{name}", publisher(manifest)), is_minted: true }
+    Identifier { urn: format!("urn:air:{publisher}:{format}:{name}"), is_minted: true }
 }
 
 /// The native id of a catalog's entry, if it is an identifier that the catalog's publisher may give ([`Publisher::may_use_name_of`]).
@@ -99,9 +101,13 @@ pub(crate) fn published<'n>(
     Some(native_id).filter(|id| format == Format::Ard && is_published(id))
 }
 
-/// The host that served the document. ARD forbids underscores in a publisher; host names may have them.
-fn publisher(manifest: &Manifest) -> String {
-    manifest.url.host().as_str().replace('_', "-")
+/// The host that served the document, with its underscores replaced, because ARD forbids them in a publisher; and whether it has none. The
+/// name may otherwise be that of another host, so its identifiers end with a hash.
+fn publisher(manifest: &Manifest) -> (String, bool) {
+    let host = manifest.url.host();
+    let publisher = host.as_str().replace('_', "-");
+    let is_own_name = publisher == host.as_str();
+    (publisher, is_own_name)
 }
 
 /// Whether the text is an identifier: `urn:air:<publisher>:…:<name>` (ARD 0.91 Appendix C).
@@ -245,6 +251,21 @@ mod tests {
         let three = manifest("https://shop.example:8443/agent.json", &awp(&["book"]));
         let mut all: Vec<String> = [&one, &two, &three].into_iter().flat_map(urns).collect();
         all.extend([&one, &two, &three].map(|manifest| of_manifest(manifest).identifier.urn));
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 6, "{all:?}");
+        assert!(all.iter().all(|urn| is_identifier(urn)), "{all:?}");
+    }
+
+    #[test]
+    fn identifiers_differ_between_hosts_that_differ_in_underscores() {
+        let hosts = ["pay-pal.plat.example", "pay_pal.plat.example", "p_ay-pal.plat.example"];
+        let documents = hosts.map(|host| manifest(&format!("https://{host}/agent.json"), &awp(&["book"])));
+        assert_eq!(urns(&documents[0]), ["urn:air:pay-pal.plat.example:awp:book"]);
+        let suffixed = &urns(&documents[1])[0];
+        assert!(suffixed.starts_with("urn:air:pay-pal.plat.example:awp:book-"), "{suffixed}");
+        let mut all: Vec<String> = documents.iter().flat_map(urns).collect();
+        all.extend(documents.iter().map(|document| of_manifest(document).identifier.urn));
         all.sort();
         all.dedup();
         assert_eq!(all.len(), 6, "{all:?}");

@@ -358,7 +358,7 @@ string_enum! {
         Unreachable = "unreachable",
         /// No longer there.
         Gone = "gone",
-        /// The site forbids reading it.
+        /// The site forbids reading it, or withdrew it with a 410.
         Denied = "denied",
         /// The site owner opted out.
         OptedOut = "opted_out",

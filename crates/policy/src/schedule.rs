@@ -46,7 +46,7 @@ string_enum! {
     NextVisitReason, "next visit reason" {
         /// The rate at which its manifests change.
         ChangeRate = "change_rate",
-        /// The end of the freshness of its first manifest.
+        /// The end of the freshness of its first manifest, or of a part of one.
         FreshUntil = "fresh_until",
         /// Nothing was found.
         Negative = "negative",

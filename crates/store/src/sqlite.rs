@@ -4,8 +4,9 @@
 //! of failing in the middle; so do other processes that use the same file. A few connections read in parallel (write-ahead log). Lists of
 //! sites and operations that read whole tables have separate connections. A reading statement is interrupted when its caller is dropped.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -216,7 +217,12 @@ impl Pool {
     async fn prepare(path: &Path, options: &SqliteConnectOptions) -> Result<(), StoreError> {
         let locked = {
             let path = path.to_owned();
-            tokio::task::spawn_blocking(move || lock_beside(&path)).await
+            let prepare = move || {
+                let lock = lock_beside(&path)?;
+                create_for_owner(&path);
+                Ok::<_, StoreError>(lock)
+            };
+            tokio::task::spawn_blocking(prepare).await
         };
         let lock = locked.map_err(|error| not_writable(path, &error))??;
         let mut connection = options.connect().await.map_err(|error| unusable(path, &error))?;
@@ -346,6 +352,12 @@ fn lock_beside(path: &Path) -> Result<File, StoreError> {
     let file = File::create(PathBuf::from(lock_path)).map_err(|error| not_writable(path, &error))?;
     file.lock().map_err(|error| not_writable(path, &error))?;
     Ok(file)
+}
+
+/// Creates an empty database file that only its owner can read, because the database holds secrets of webhooks. SQLite gives the files of
+/// the write-ahead log the mode of the database. A file that exists keeps its mode. If the file cannot be created, SQLite reports why.
+fn create_for_owner(path: &Path) {
+    drop(OpenOptions::new().write(true).create_new(true).mode(0o600).open(path));
 }
 
 #[cfg(test)]

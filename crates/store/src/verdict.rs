@@ -92,8 +92,7 @@ pub(crate) fn verdict_of_fetch(outcome: FetchOutcome, misses_in_row: u32) -> Ver
     match outcome {
         FetchOutcome::Found | FetchOutcome::NotModified => Verdict::Confirmed,
         FetchOutcome::Fresh | FetchOutcome::OverBudget | FetchOutcome::NotReached => Verdict::Unknown,
-        FetchOutcome::Gone => Verdict::Removed(Status::Gone),
-        FetchOutcome::RobotsDenied => Verdict::Removed(Status::Denied),
+        FetchOutcome::Gone | FetchOutcome::RobotsDenied => Verdict::Removed(Status::Denied),
         FetchOutcome::Blocked => missed(Status::Denied),
         FetchOutcome::Html => missed(Status::CatchAll),
         FetchOutcome::RateLimited

@@ -132,7 +132,7 @@ impl Fetched {
     /// When the response becomes stale and may be requested again.
     pub(crate) fn fresh_until(&self) -> Option<DateTime<Utc>> {
         match self.cache.as_ref()?.freshness(self.at) {
-            Freshness::Fresh { until } => Some(until),
+            Freshness::Fresh { until } => Some(self.role.copy_use().limit(self.at, until)),
             _ => None,
         }
     }

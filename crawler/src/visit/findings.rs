@@ -262,11 +262,14 @@ impl Findings {
         }
     }
 
-    /// When the first manifest becomes stale, if all are fresh. `None` if the site itself publishes none: documents of its users do not
-    /// delay its next visit. Also `None` if the visit left links of the site for a later one.
+    /// When the first manifest or part of one becomes stale, if all are fresh. `None` if the site itself publishes no manifest: documents of
+    /// its users do not delay its next visit. Also `None` if the visit left links of the site for a later one.
     pub(crate) fn fresh_until(&self, site: &SiteState, own: &OwnHosts) -> Option<DateTime<Utc>> {
         let until = |fetched: &Fetched| match fetched.outcome {
-            FetchOutcome::Fresh => known(site, &fetched.url)?.fresh_until,
+            FetchOutcome::Fresh => {
+                let known = known(site, &fetched.url)?;
+                known.fresh_until.map(|until| fetched.role.copy_use().limit(known.fetched_at, until))
+            }
             _ => fetched.fresh_until(),
         };
         let present: Vec<&Fetched> =
@@ -277,7 +280,9 @@ impl Findings {
         if self.has_left(site, own) {
             return None;
         }
-        present.into_iter().map(until).collect::<Option<Vec<_>>>()?.into_iter().min()
+        let is_part = |fetched: &&Fetched| fetched.role == Role::Part && is_of_site(fetched, own);
+        let parts = self.fetched.iter().filter(is_part).filter(|fetched| fetched.outcome.is_present());
+        present.into_iter().chain(parts).map(until).collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 
     /// Whether links in documents that the site itself publishes are left for a later visit.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use manifest::{Discovery, Format, Host, Manifest, ManifestUrl};
+use policy::freshness::Use;
 use policy::plan::{FullTableReason, PATHS};
 use policy::{FetchOutcome, NextStep, RobotsDecision, RobotsVerdict, VisitEnd};
 use store::{ResourceState, SiteState, StoreError};
@@ -37,6 +38,7 @@ impl Visit<'_> {
         }
         let host = task.url.host();
         let known = known(self.site, &task.url).filter(|_| !is_claim).cloned().map(Box::new);
+        let copy_use = task.role.copy_use();
         if let Some(known) = known.as_deref() {
             Box::pin(self.keep_role(task, known)).await?;
             keep_source(task, known, &self.own_hosts);
@@ -47,7 +49,8 @@ impl Visit<'_> {
         if let Some(known) = known.as_deref().filter(|known| is_known_part(self.site, known, task)) {
             Box::pin(self.read_part_as_manifest(task, known)).await?;
         }
-        if let Some(known) = known.as_deref().filter(|known| is_fresh(known, task)) {
+        let may_use_copy = !self.site.is_checked && task.validators == Validators::Sent;
+        if let Some(known) = known.as_deref().filter(|known| may_use_copy && is_fresh(known, copy_use)) {
             return Box::pin(self.use_fresh_copy(task, known)).await;
         }
         let verdict = match self.requester.robots(&mut self.progress, &host).await? {
@@ -400,6 +403,7 @@ fn is_known_part(site: &SiteState, known: &ResourceState, task: &Task) -> bool {
         && known.linked_from.as_ref().is_some_and(|from| from.site() == site.name)
 }
 
-fn is_fresh(known: &ResourceState, task: &Task) -> bool {
-    task.validators == Validators::Sent && known.fresh_until.is_some_and(|until| clock::now() < until)
+fn is_fresh(known: &ResourceState, copy_use: Use) -> bool {
+    let until = known.fresh_until.map(|until| copy_use.limit(known.fetched_at, until));
+    until.is_some_and(|until| clock::now() < until)
 }

@@ -2,6 +2,7 @@
 
 use manifest::model::{Link, PolicyChoice};
 use manifest::{Discovery, Host, ManifestUrl};
+use policy::freshness::Use;
 use policy::plan::PlannedPath;
 use policy::{BodyKind, plan};
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,16 @@ pub(crate) enum Role {
     Canary,
     /// The proof that somebody controls the domain.
     Claim,
+}
+
+impl Role {
+    /// What a copy of the document is used for.
+    pub(crate) const fn copy_use(self) -> Use {
+        match self {
+            Self::Part => Use::Part,
+            Self::Manifest | Self::Page | Self::Canary | Self::Claim => Use::Document,
+        }
+    }
 }
 
 /// One document to request.

@@ -2,7 +2,8 @@
 //!
 //! A fresh response is not requested again, even when a visit is due. A stale one is requested with both validators, byte for byte as they
 //! were sent. With `no-store` only a hash is kept. With `no-cache` or `Vary: *` a response is always revalidated. Lifetimes are computed by
-//! `http-cache-semantics` from strictly parsed headers, and are at most a year.
+//! `http-cache-semantics` from strictly parsed headers, and end at most 30 days after the
+//! response, or a day after it for a part of a manifest, such as a key set ([`Use::limit`]).
 
 mod header;
 #[cfg(test)]
@@ -22,11 +23,14 @@ use manifest::string_enum;
 use serde::{Deserialize, Serialize};
 
 use self::header::Directives;
+use crate::retry::days;
 use crate::time::{DAY, later};
 use crate::usage::ContentUsage;
 
-/// Maximum lifetime. RFC 2616 §14.21 limited it to a year.
-const LIFETIME_MAX: Duration = Duration::from_hours(365 * 24);
+/// Maximum lifetime. A domain may have another holder, or other keys, while a copy is fresh.
+const LIFETIME_MAX: Duration = days(30);
+/// Maximum lifetime of a part of a manifest.
+const PART_LIFETIME_MAX: Duration = DAY;
 /// Maximum heuristic lifetime from Last-Modified (RFC 9111 §4.2.2).
 const HEURISTIC_MAX: Duration = DAY;
 /// The heuristic lifetime as a fraction of the time since the last change, as RFC 9111 §4.2.2 suggests.
@@ -87,6 +91,27 @@ string_enum! {
         Everything = "everything",
         /// `no-store`: only a hash and the time.
         HashOnly = "hash_only",
+    }
+}
+
+/// What a copy is used for, which limits its lifetime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// A document of its own.
+    Document,
+    /// A document that completes a manifest, such as the keys that verify its signatures.
+    Part,
+}
+
+impl Use {
+    /// When a copy that was received or confirmed at `received_at` is requested again at the latest: 30 days later, or a day later for a
+    /// part. Returns `until` if that is earlier.
+    pub fn limit(self, received_at: DateTime<Utc>, until: DateTime<Utc>) -> DateTime<Utc> {
+        let lifetime_max = match self {
+            Self::Document => LIFETIME_MAX,
+            Self::Part => PART_LIFETIME_MAX,
+        };
+        until.min(later(received_at, lifetime_max))
     }
 }
 

@@ -9,7 +9,7 @@ use super::*;
 
 const HOUR_S: i64 = 3_600;
 /// The longest lifetime of a copy.
-const LONGEST_S: i64 = 365 * 86_400;
+const LONGEST_S: i64 = 30 * 86_400;
 
 fn now() -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2026, 7, 1, 12, 0, 0).unwrap()

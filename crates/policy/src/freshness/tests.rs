@@ -56,8 +56,8 @@ fn computes_explicit_lifetimes() {
         (vec![("expires", at(3_600)), ("expires", at(60))], None),
         (vec![("expires", "Wednesday, 01-Jul-26 13:00:00 GMT".into())], Some(3_600)),
         (vec![("expires", "Wed Jul  1 13:00:00 2026".into())], Some(3_600)),
-        (vec![("cache-control", "max-age=99999999999999".into())], Some(365 * 86_400)),
-        (vec![("expires", "Fri, 31 Dec 9999 23:59:59 GMT".into())], Some(365 * 86_400)),
+        (vec![("cache-control", "max-age=99999999999999".into())], Some(30 * 86_400)),
+        (vec![("expires", "Fri, 31 Dec 9999 23:59:59 GMT".into())], Some(30 * 86_400)),
         (vec![("cache-control", "immutable".into())], Some(86_400)),
         (vec![("cache-control", "foo=\"max-age=3600\"".into())], None),
         (vec![("CACHE-CONTROL", "MaX-aGe=3600".into())], Some(3_600)),
@@ -298,13 +298,13 @@ fn any_headers() -> impl Strategy<Value = HeaderMap> {
 }
 
 proptest! {
-    /// Freshness lasts at most a year, and a stale response stays stale.
+    /// Freshness lasts at most 30 days, and a stale response stays stale.
     #[test]
     fn freshness_is_bounded_and_ends_once(headers in any_headers(), status in 100_u16..600, first in 0_i64..1 << 34, more in 0_i64..1 << 34) {
         let record = CacheRecord::of(status, &headers, now());
         let earlier = now() + TimeDelta::seconds(first);
         if let Freshness::Fresh { until } = record.freshness(earlier) {
-            prop_assert!(until <= now() + TimeDelta::days(365));
+            prop_assert!(until <= now() + TimeDelta::days(30));
         } else {
             let fresh_again = matches!(record.freshness(earlier + TimeDelta::seconds(more)), Freshness::Fresh { .. });
             prop_assert!(!fresh_again);

@@ -21,6 +21,13 @@ impl Store {
         unpacked(packed, "manifest_find").await
     }
 
+    /// Whether a manifest left the index because its site forbids it (robots.txt, its preferences on use, denials) or withdrew it (410).
+    /// Neither its bytes nor its content may be shown. A manifest that was removed because it is missing is not withdrawn.
+    #[boxed]
+    pub async fn manifest_is_withdrawn(&self, id: &ManifestId) -> Result<bool, StoreError> {
+        reading!(self, "manifest_is_withdrawn", manifest::manifest_is_withdrawn(id))
+    }
+
     /// The listed manifests that are in the index, in the given order. The others must not be shown. `manifest_batches`
     /// bounds the memory.
     #[boxed]

@@ -48,6 +48,17 @@ pub(crate) async fn manifest_find(
     Ok(row.map(|row| decode_row(&TABLES, &row)).transpose()?)
 }
 
+/// Whether a manifest left the index because its site forbids it or withdrew it: it was removed for a denial or a 410, or this was the
+/// result of the last request. A manifest that is in the index, or that only was missing, is not withdrawn.
+pub(crate) async fn manifest_is_withdrawn(connection: &mut Connection, id: &ManifestId) -> Outcome<bool> {
+    let found = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM manifest m LEFT JOIN resource r ON r.id = m.id
+                        WHERE m.id = $1 AND m.removed_at_ms IS NOT NULL
+                          AND (m.status IN ('denied', 'opted_out') OR r.outcome IN ('gone', 'robots_denied')))",
+    );
+    Ok(found.bind(id.as_str()).fetch_one(&mut *connection).await?)
+}
+
 /// The listed manifests that are in the index, in no order.
 pub(crate) async fn manifests_load(
     connection: &mut Connection,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use manifest::{ContentHash, ManifestId, ManifestUrl};
+use policy::freshness::Use;
 use serde::Serialize;
 use sqlx::QueryBuilder;
 
@@ -82,6 +83,8 @@ impl TryFrom<ResourceRow> for KnownResource {
             let hint = Hint { url, linked_from, discovery };
             return Ok(Self::Hint(hint, to_u32(row.misses_in_row)));
         };
+        let fetched_at = at.time("fetched_at_ms", fetched_at_ms)?;
+        let fresh_until = at.time_of("fresh_until_ms", row.fresh_until_ms)?;
         Ok(Self::Fetched(Box::new(ResourceState {
             url,
             manifest_id: if row.in_index == 1 { Some(at.parse("id", &row.id)?) } else { None },
@@ -92,9 +95,10 @@ impl TryFrom<ResourceRow> for KnownResource {
             etag: row.etag,
             last_modified: row.last_modified,
             cache: row.cache.map(|cache| at.json("cache", cache.as_bytes())).transpose()?,
-            fresh_until: at.time_of("fresh_until_ms", row.fresh_until_ms)?,
+            // earlier versions stored times up to a year later
+            fresh_until: fresh_until.map(|until| Use::Document.limit(fetched_at, until)),
             content_hash: at.parse_of("content_hash", row.content_hash.as_ref())?,
-            fetched_at: at.time("fetched_at_ms", fetched_at_ms)?,
+            fetched_at,
             changed_at: at.time_of("changed_at_ms", row.changed_at_ms)?,
             misses_in_row: to_u32(row.misses_in_row),
         })))

@@ -92,19 +92,29 @@ pub(crate) async fn removes_a_manifest_after_two_misses_and_adds_it_again(
 }
 
 pub(crate) async fn removes_a_manifest_immediately_when_gone_or_denied(Db { store, .. }: Db) -> Result<()> {
-    for (minutes, outcome, status) in
-        [(0, FetchOutcome::Gone, Status::Gone), (10, FetchOutcome::RobotsDenied, Status::Denied)]
-    {
+    for (minutes, outcome) in [(0, FetchOutcome::Gone), (10, FetchOutcome::RobotsDenied)] {
         let head = store.feed_head().await?;
         read(&store, minutes, "one").await?;
         tried(&store, minutes + 1, outcome).await?;
-        assert_eq!(standing(&store).await?, status);
+        assert_eq!(standing(&store).await?, Status::Denied);
+        assert!(store.manifest_is_withdrawn(&id()).await?);
+        tried(&store, minutes + 2, FetchOutcome::NotFound).await?;
+        assert!(store.manifest_is_withdrawn(&id()).await?, "a 404 does not revoke a denial");
         let rows = says(&[("added", ""), ("removed", outcome.as_str())]);
         assert_eq!(feed_after(&store, head.0).await?, rows);
         let summary =
             store.site_report(&site("sky.example"), 1).await?.context("the report of the site")?.summary;
         assert_eq!((summary.manifests, summary.capabilities, summary.formats.len()), (0, 0, 0));
     }
+    read(&store, 20, "one").await?;
+    assert!(!store.manifest_is_withdrawn(&id()).await?, "it is in the index again");
+    for minutes in [21, 22] {
+        tried(&store, minutes, FetchOutcome::NotFound).await?;
+    }
+    assert_eq!(standing(&store).await?, Status::Gone);
+    assert!(!store.manifest_is_withdrawn(&id()).await?, "it is only missing");
+    tried(&store, 23, FetchOutcome::RobotsDenied).await?;
+    assert!(store.manifest_is_withdrawn(&id()).await?, "robots.txt forbids it now");
     Ok(())
 }
 

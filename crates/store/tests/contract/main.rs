@@ -67,7 +67,7 @@ macro_rules! contract_tests {
     ($backend:ident) => {
         tests_on! { $backend:
             opening::{
-                eight_concurrent_opens_migrate_once, tables_that_the_user_may_not_read_are_not_missing, damaged_pages_of_a_file_are_found, a_directory_is_no_database_file, writes_of_a_replica_go_to_its_primary, migrates_every_released_schema, reads_compacted_sites_of_earlier_schemas, refuses_incompatible_newer_schemas,
+                eight_concurrent_opens_migrate_once, tables_that_the_user_may_not_read_are_not_missing, damaged_pages_of_a_file_are_found, a_directory_is_no_database_file, only_the_owner_of_a_new_database_file_can_read_it, writes_of_a_replica_go_to_its_primary, migrates_every_released_schema, reads_compacted_sites_of_earlier_schemas, refuses_incompatible_newer_schemas,
                 reports_unreachable_databases_with_advice, says_that_its_user_has_to_own_the_database, data_survives_reopening,
                 recovers_from_lost_connections_and_waits_for_other_writers, reports_schema_version_and_size,
                 opening_for_reading_creates_nothing,

@@ -346,6 +346,26 @@ pub(crate) async fn damaged_pages_of_a_file_are_found(db: Db) -> Result<()> {
     Ok(())
 }
 
+/// The database holds the secrets of webhooks.
+pub(crate) async fn only_the_owner_of_a_new_database_file_can_read_it(db: Db) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode =
+        |path: &std::path::Path| -> Result<u32> { Ok(std::fs::metadata(path)?.permissions().mode() & 0o777) };
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("new.db");
+    let config = StoreConfig { url: DatabaseUrl::Sqlite(path.clone()), ..db.config.clone() };
+    let store = Store::open(&config).await?;
+    crate::build::visited(&store, "sky.example", crate::build::start(), Vec::new()).await?;
+    for file in ["new.db", "new.db-wal", "new.db-shm"] {
+        assert_eq!(mode(&dir.path().join(file))?, 0o600, "{file}");
+    }
+    store.close().await;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640))?;
+    Store::open(&config).await?.close().await;
+    assert_eq!(mode(&path)?, 0o640, "the mode of an existing file is the choice of the operator");
+    Ok(())
+}
+
 pub(crate) async fn a_directory_is_no_database_file(db: Db) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let url = DatabaseUrl::Sqlite(dir.path().to_owned());
