@@ -29,7 +29,7 @@ use crate::client::Client;
 use crate::fair_permits::{FairPermits, Permit};
 use crate::overload::capacity_problem;
 use crate::permitted::{Permitted, off_runtime};
-use crate::problem::Problem;
+use crate::problem::{Problem, not_kept, withdrawn};
 use runtime::{LimitReached, Share, Shares};
 
 /// Assumed bytes of memory per byte of JSON. The worst case is the tree of many lists with one number each.
@@ -491,20 +491,6 @@ impl ManifestReader<'_> {
         let is_at_limit = self.buffered.is_at_limit(self.client.address, self.held);
         if is_at_limit { Err(capacity_problem("bytes", LimitReached::Client)) } else { Ok(()) }
     }
-}
-
-/// The problem of a manifest that left the index because its site forbids it or withdrew it.
-fn withdrawn() -> Problem {
-    let detail = "its site forbids this document now (robots.txt, a preference on its use, or a denial) or withdrew it (410), \
-                  so its content is not served any more";
-    Problem::new(StatusCode::GONE, detail)
-}
-
-/// The problem of a document whose bytes were not stored.
-fn not_kept() -> Problem {
-    let detail = "the bytes were not kept, because they were served with Cache-Control: no-store; fetch them from the \
-                  site itself";
-    Problem::new(StatusCode::FORBIDDEN, detail)
 }
 
 #[cfg(test)]

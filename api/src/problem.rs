@@ -278,3 +278,17 @@ impl From<StoreError> for Problem {
         Self::internal(&error)
     }
 }
+
+/// The problem of a manifest that left the index because its site forbids it or withdrew it.
+pub(crate) fn withdrawn() -> Problem {
+    let detail = "its site forbids this document now (robots.txt, a preference on its use, or a denial) or withdrew it (410), \
+                  so its content is not served any more";
+    Problem::new(StatusCode::GONE, detail)
+}
+
+/// The problem of a document whose bytes were not stored.
+pub(crate) fn not_kept() -> Problem {
+    let detail = "the bytes were not kept, because they were served with Cache-Control: no-store; fetch them from the \
+                  site itself";
+    Problem::new(StatusCode::FORBIDDEN, detail)
+}

@@ -131,9 +131,8 @@ async fn a_key_that_expires_brings_the_next_visit_forward() {
     let expires_at = support::now() + chrono::TimeDelta::days(3);
     let mut keys = signer(1).key_set();
     keys["keys"][0]["exp"] = json!(expires_at.timestamp());
-    let fresh_for_days = |days: u32| Answer::json(card(&signer(1), &own_keys())).max_age(days * 86_400);
-    let host = Host::new(HOST).robots("").route(CARD, fresh_for_days(10));
-    let crawl = Crawl::of([host.file(KEYS, "application/json", keys.to_string())]).await;
+    let mut crawl = Crawl::of([host("").file(KEYS, "application/json", keys.to_string())]).await;
+    crawl.config.revisit_every = Some(std::time::Duration::from_hours(10 * 24));
     crawl.pass().await;
     assert_eq!(status(&crawl).await, "verified");
     let summary = crawl.report(HOST).await.summary;

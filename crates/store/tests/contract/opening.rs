@@ -355,7 +355,7 @@ pub(crate) async fn only_the_owner_of_a_new_database_file_can_read_it(db: Db) ->
     let path = dir.path().join("new.db");
     let config = StoreConfig { url: DatabaseUrl::Sqlite(path.clone()), ..db.config.clone() };
     let store = Store::open(&config).await?;
-    crate::build::visited(&store, "sky.example", crate::build::start(), Vec::new()).await?;
+    crate::build::visited(&store, "sky.example", start(), Vec::new()).await?;
     for file in ["new.db", "new.db-wal", "new.db-shm"] {
         assert_eq!(mode(&dir.path().join(file))?, 0o600, "{file}");
     }
