@@ -262,9 +262,9 @@ fn manifests_that_others_name_do_not_affect_the_site() {
     const THEIRS: &str = "https://t1.a.example/.well-known/agent-card.json";
     const LISTED: &str = "https://t1.a.example/listed.json";
     let fresh = |named_by, at| named(named_by, fetched(at, FetchOutcome::Fresh));
-    let next_year = clock::now() + chrono::TimeDelta::days(365);
+    let later = clock::now() + chrono::TimeDelta::days(20);
     let until = |at: &str, discovery, from| ResourceState {
-        fresh_until: Some(next_year),
+        fresh_until: Some(later),
         ..fixtures::manifest(at, discovery, from)
     };
     let state = |resources| SiteState { resources, ..site(1, &[]) };
@@ -288,7 +288,7 @@ fn manifests_that_others_name_do_not_affect_the_site() {
     assert_eq!(gone.fresh_until(&listed, &own(&listed)), None, "a link alone does not delay the next visit");
     let both = state(vec![until(ONE, Discovery::Root, None), theirs()]);
     let stale_theirs = of([fresh(NamedBy::Site, ONE), named(NamedBy::Others, found(THEIRS, b"{}"))]);
-    assert_eq!(stale_theirs.fresh_until(&both, &own(&both)), Some(next_year));
+    assert_eq!(stale_theirs.fresh_until(&both, &own(&both)), Some(later));
 }
 
 #[test]

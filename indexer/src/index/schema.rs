@@ -15,7 +15,7 @@ use crate::filter::FacetKey;
 /// Version of fields and analysis: an index of another version is rebuilt.
 pub const SCHEMA_VERSION: u32 = 21;
 /// Version of the ranking: a cursor of another version has expired.
-pub(crate) const RANKING_VERSION: u16 = 17;
+pub(crate) const RANKING_VERSION: u16 = 16;
 
 const TERMS_TOKENIZER: &str = "terms";
 /// Keeps a value as a single token.

@@ -8,7 +8,7 @@ use crate::analysis::{Stemming, words};
 const WORDS_MAX: usize = 64;
 
 /// Expressions of everyday language, and the words of capabilities that answer them.
-const INTENTS: [(&[&str], &[&str]); 23] = [
+const INTENTS: [(&[&str], &[&str]); 21] = [
     (&["where", "is"], &["status", "track", "location"]),
     (&["where", "are"], &["status", "track", "location"]),
     (&["how", "much"], &["price", "cost", "quote"]),
@@ -21,8 +21,6 @@ const INTENTS: [(&[&str], &[&str]); 23] = [
     (&["are", "open"], &["hours", "opening"]),
     (&["when", "open"], &["hours", "opening"]),
     (&["when", "close"], &["hours", "opening"]),
-    (&["book", "a"], &["reserve"]),
-    (&["book", "an"], &["reserve"]),
     (&["call", "off"], &["cancel"]),
     (&["get", "rid"], &["cancel", "delete", "remove"]),
     (&["give", "back"], &["return", "release"]),

@@ -3,8 +3,6 @@
 //! `coverage` measures whether the words of the request are in a result at all. `evidence` also considers where: a word that a long
 //! description mentions once is weak evidence, a word of the name is strong evidence.
 
-use std::ops::RangeInclusive;
-
 use super::bm25::K1;
 use super::rank::Ranked;
 use super::term_scores::TermScores;
@@ -23,11 +21,6 @@ const SCORE_SHARE_MIN: f32 = 0.6;
 /// A word is prominent if it has at least this share of its highest possible score. A word of the name, in a text of average length, has
 /// about this share.
 const PROMINENT: f32 = 0.6;
-
-/// Maximum share that the evidence adds to the text score in a short request, so that a result with all of its words comes before one with
-/// more of one word. In long requests, the other words are seldom all in one result.
-const SCORE_SHARE: f32 = 0.3;
-const SCORED_WORDS: RangeInclusive<usize> = 2..=4;
 
 /// How well a candidate matches each word of a request.
 struct WordShares {
@@ -109,19 +102,6 @@ pub(super) fn evidence_of(
         shares.add(term, rarity * term.weight, (ratio(*value, highest) / PROMINENT).min(1.0));
     }
     shares.best_part(plan)
-}
-
-/// Adds the evidence to the text scores of a short request.
-pub(super) fn add_evidence(plan: &Plan, term_scores: &TermScores, scores: &mut [f32]) {
-    if !SCORED_WORDS.contains(&plan.words.len()) {
-        return;
-    }
-    let of_row = |row| if term_scores.has_scored(row) { evidence(plan, term_scores, row) } else { 0.0 };
-    let found: Vec<f32> = (0..scores.len()).map(of_row).collect();
-    let most = found.iter().copied().fold(0.0, f32::max);
-    for (score, found) in scores.iter_mut().zip(found) {
-        *score += SCORE_SHARE * ratio(found, most);
-    }
 }
 
 /// Number of first results that are relevant. A result with unknown evidence counts if a later result is relevant.

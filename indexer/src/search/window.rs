@@ -7,7 +7,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED, Term};
 
 use super::deadline::Deadline;
-use super::evidence::{add_evidence, coverage, evidence, evidence_of, relevant};
+use super::evidence::{coverage, evidence, evidence_of, relevant};
 use super::opened::OpenedIndex;
 use super::postings::{count_with_any, documents_with};
 use super::rank::{Candidate, Ranked, rank, text_scores};
@@ -149,8 +149,7 @@ impl WindowQuery<'_> {
         for plan in self.plans {
             self.deadline.check()?;
             let term_scores = TermScores::of(self.opened(), plan, addresses, scope)?;
-            let (mut scores, best) = text_scores(plan, &term_scores, selected);
-            add_evidence(plan, &term_scores, &mut scores);
+            let (scores, best) = text_scores(plan, &term_scores, selected);
             texts.best = texts.best.max(best);
             for (sum, score) in texts.average.iter_mut().zip(scores) {
                 *sum += share * score;

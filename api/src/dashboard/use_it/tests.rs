@@ -412,7 +412,7 @@ fn members_of_an_object_have_fields() {
     let schema = json!({"type": "object", "required": ["passenger"], "properties": {
         "note": {"type": "object"},
         "passenger": {"type": "object", "required": ["last"], "properties": {
-            "first": {"type": "string"}, "last": {"type": "string"}, "age": {"type": "integer"}}},
+            "age": {"type": "integer"}, "first": {"type": "string"}, "last": {"type": "string"}}},
     }});
     let rows = schema::rows(&schema);
     let typed = QueryPairs::parse("v.passenger.age=30&v.passenger.first=Ada").unwrap();
