@@ -141,7 +141,7 @@ impl Submissions<'_> {
         }
         let quota = match requested_by {
             RequestedBy::Owner => self.admit_owner(&site).await?,
-            RequestedBy::Anybody => self.admit_recheck(&site, &story.summary, now).await?,
+            RequestedBy::Anybody => self.admit_recheck(&site, &story.summary, now)?,
         };
         if requested_by == RequestedBy::Owner {
             self.store.visit_request_of_owner(&site, now).await?;
@@ -180,7 +180,7 @@ impl Submissions<'_> {
     }
 
     /// The limits of a recheck for clients other than the owner.
-    async fn admit_recheck(
+    fn admit_recheck(
         &self,
         site: &SiteName,
         known: &SiteSummary,
